@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Outcomes: what became of one page on one visit. Every way out of the ladder
+ * in page.c has a name here, so that "why was this page not merged?" has an
+ * answer in the trace and in the counters.
+ */
+#ifndef PKSM_OUTCOME_H
+#define PKSM_OUTCOME_H
+
+/* X(symbol, printed name): the first column is what code says, the second what people read. */
+#define PKSM_OUTCOMES(X)			\
+	X(MERGED, "merged")			\
+	X(ADOPTED, "adopted")			\
+	X(ZERO, "zero")				\
+	X(JOINED, "joined")			\
+	X(PAIRED, "paired")			\
+	X(WAITING, "waiting")			\
+	X(RESTING, "resting")			\
+	X(CHANGED, "changed")			\
+	X(SKIPPED, "skipped")			\
+	X(GONE, "gone")				\
+	X(UNFIT, "unfit")			\
+	X(POISONED, "poisoned")			\
+	X(BUSY, "busy")				\
+	X(PINNED, "pinned")			\
+	X(DIFFERENT, "different")		\
+	X(FULL, "full")				\
+	X(NOMEM, "nomem")
+
+/**
+ * enum pksm_outcome - see the comment at its uses in page.c
+ *
+ * MERGED: was merged already and is where it should be. ADOPTED: was merged,
+ * its item was missing (a fork) and was appended. ZERO, JOINED, PAIRED: merged
+ * now, with the zero page, with a merged page, with another plain page.
+ * WAITING: entered the unstable tree. RESTING: is there since an earlier pass.
+ * CHANGED: content differs from the last visit. SKIPPED: by age. GONE: no
+ * longer mapped there. UNFIT: not a kind of page that can be merged. POISONED:
+ * hardware poison. BUSY: a lock was not to be had. PINNED: somebody holds a
+ * reference. DIFFERENT: equal hash, different bytes. FULL: no room under the
+ * limit of equal hashes examined. NOMEM: no memory for a record or a node.
+ */
+enum pksm_outcome {
+#define X(symbol, name) PKSM_##symbol,
+	PKSM_OUTCOMES(X)
+#undef X
+	PKSM_OUTCOME_MAX,
+};
+
+#endif
