@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Main: the order in which the module starts, and the reverse.
+ *
+ * Entered by the threads that load and unload the module; both may sleep. It
+ * owns no lock.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/delay.h>
+#include <linux/module.h>
+
+#include "builtin.h"
+#include "compat/symbol.h"
+#include "control.h"
+#include "entry.h"
+#include "hook.h"
+#include "space.h"
+#include "sysfs.h"
+#include "takeover.h"
+
+/* Between two tries to give back hooks that the tracer does not let go of. */
+#define RETRY_MSECS 10000
+
+static char *missing;
+module_param(missing, charp, 0400);
+MODULE_PARM_DESC(missing, "symbols to treat as missing, separated by commas (for tests)");
+
+static bool force;
+module_param(force, bool, 0400);
+MODULE_PARM_DESC(force, "load even if unmerging what the built-in KSM merged may exhaust memory");
+
+/*
+ * As long as the kernel could still enter a replacement the module cannot go
+ * away, and by now nothing can stop its going but not to return.
+ */
+static void release_hooks(void)
+{
+	int err;
+
+	while ((err = pksm_hook_unregister())) {
+		pr_err("cannot be unloaded: the function tracer keeps the hooks, error %d; reboot\n",
+		       err);
+		msleep(RETRY_MSECS);
+	}
+}
+
+static int __init start(void)
+{
+	int err;
+
+	err = pksm_symbol_init(missing);
+	if (err)
+		return err;
+	err = pksm_builtin_init();
+	if (err)
+		return err;
+	err = pksm_takeover_preflight(force);
+	if (err)
+		return err;
+	err = pksm_hook_register(pksm_entry_hooks, pksm_entry_count);
+	if (err)
+		return err;
+	err = pksm_sysfs_attach();
+	if (err)
+		goto fail_attach;
+	err = pksm_takeover_drain();
+	if (err)
+		goto fail_drain;
+	err = pksm_takeover_carry();
+	if (err)
+		goto fail_drain;
+	pksm_hook_live(true);
+	err = pksm_takeover_adopt(pksm_space_enter);
+	if (err)
+		goto fail_adopt;
+	pksm_control_run_init(pksm_takeover_run());
+	pksm_sysfs_open();
+	return 0;
+
+	/*
+	 * The hooks were registered before the files were attached, but go
+	 * before the built-in engine goes on: what it merges is not for them.
+	 */
+fail_adopt:
+fail_drain:
+	release_hooks();
+	pksm_takeover_undo();
+	pksm_sysfs_detach();
+	return err;
+fail_attach:
+	release_hooks();
+	return err;
+}
+
+static void __exit stop(void)
+{
+	pksm_sysfs_close();
+	pksm_control_unmerge_all();
+	release_hooks();
+	pksm_takeover_give_back(pksm_control_run_last());
+	pksm_sysfs_detach();
+}
+
+module_init(start);
+module_exit(stop);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Parallel kernel samepage merging in place of the built-in one");

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sysfs: who answers the files under /sys/kernel/mm/ksm.
+ *
+ * The files stay the kernel's own, so they are there at every moment and a
+ * descriptor that was opened long ago keeps working: what changes is which
+ * functions their attributes point to.
+ *
+ * Entered by whoever reads or writes a file, and by the thread that loads and
+ * unloads the module. May sleep. It owns gate, which readers of files do not
+ * take: a monitor is answered at once, whatever goes on.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/rwsem.h>
+
+#include "builtin.h"
+#include "inside.h"
+#include "knob.h"
+#include "sysfs.h"
+
+/*
+ * Writers of files hold it for read, through the write. The module holds it for
+ * write while it takes over and while it gives back: who writes meanwhile waits,
+ * interruptibly, and is then served by whichever engine it is. So nothing that
+ * an administrator writes gets lost between the two.
+ *
+ * Outermost: under it, whatever a write needs. Nothing of ours is held when it
+ * is taken.
+ */
+static DECLARE_RWSEM(gate);
+
+/* Ours are the answers, or else the built-in engine's. Changed under gate. */
+static bool ours;
+
+/* Counts threads in show() and store(). */
+static DEFINE_PER_CPU(long, inside);
+
+/* By the index of pksm_builtin_files. */
+static const struct pksm_knob *knobs[PKSM_BUILTIN_MAX];
+
+static size_t index_of(const struct kobj_attribute *attr)
+{
+	size_t i = 0;
+
+	while (pksm_builtin_files[i].attr != attr)
+		i++;
+	return i;
+}
+
+static ssize_t show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	ssize_t ret;
+	size_t i;
+
+	this_cpu_inc(inside);
+	i = index_of(attr);
+	if (READ_ONCE(ours))
+		ret = knobs[i]->show(knobs[i], buf);
+	else
+		ret = pksm_builtin_files[i].show(kobj, attr, buf);
+	this_cpu_dec(inside);
+	return ret;
+}
+
+static ssize_t store_gated(struct kobject *kobj, struct kobj_attribute *attr,
+			   const char *buf, size_t count)
+{
+	size_t i = index_of(attr);
+	ssize_t ret;
+
+	if (down_read_interruptible(&gate))
+		return -ERESTARTSYS;
+	if (ours) {
+		ret = knobs[i]->store(knobs[i], buf);
+		if (!ret)
+			ret = count;
+	} else {
+		ret = pksm_builtin_files[i].store(kobj, attr, buf, count);
+	}
+	up_read(&gate);
+	return ret;
+}
+
+static ssize_t store(struct kobject *kobj, struct kobj_attribute *attr,
+		     const char *buf, size_t count)
+{
+	ssize_t ret;
+
+	this_cpu_inc(inside);
+	ret = store_gated(kobj, attr, buf, count);
+	this_cpu_dec(inside);
+	return ret;
+}
+
+/* Both engines must have the same files, of the same kind. */
+static int match(void)
+{
+	for (size_t i = 0; i < pksm_builtin_count; i++) {
+		const struct pksm_builtin_file *file = &pksm_builtin_files[i];
+
+		knobs[i] = pksm_knob_find(file->attr->attr.name);
+		if (!knobs[i] || !knobs[i]->store != !file->store) {
+			pr_err("not loaded: pksm cannot answer /sys/kernel/mm/ksm/%s of this kernel; use a release that pksm supports\n",
+			       file->attr->attr.name);
+			return -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
+/**
+ * pksm_sysfs_attach() - stand between the files and the built-in engine
+ *
+ * On return the files can be read as before, and no new write reaches the
+ * built-in engine: writers wait until pksm_sysfs_open() or pksm_sysfs_detach().
+ *
+ * Context: loading the module, after pksm_builtin_init(). May sleep.
+ * Return: 0; -EOPNOTSUPP, with nothing changed, if the kernel has a file that
+ * pksm does not know.
+ */
+int pksm_sysfs_attach(void)
+{
+	int err = match();
+
+	if (err)
+		return err;
+	down_write(&gate);
+	for (size_t i = 0; i < pksm_builtin_count; i++) {
+		const struct pksm_builtin_file *file = &pksm_builtin_files[i];
+
+		WRITE_ONCE(file->attr->show, show);
+		if (file->store)
+			WRITE_ONCE(file->attr->store, store);
+	}
+	/* Whoever was sent to the built-in engine has begun its write, or slept in it. */
+	synchronize_rcu_tasks();
+	return 0;
+}
+
+/**
+ * pksm_sysfs_open() - answer the files from now on, and let writers through
+ *
+ * Context: loading the module, as the last step.
+ */
+void pksm_sysfs_open(void)
+{
+	WRITE_ONCE(ours, true);
+	up_write(&gate);
+}
+
+/**
+ * pksm_sysfs_close() - make writers wait again
+ *
+ * On return no write is under way.
+ *
+ * Context: unloading the module, as the first step. Sleeps as long as a write
+ * takes.
+ */
+void pksm_sysfs_close(void)
+{
+	down_write(&gate);
+}
+
+/**
+ * pksm_sysfs_detach() - give the files back to the built-in engine
+ *
+ * On return nobody is in a function of ours, and the writers that waited have
+ * been served by the built-in engine.
+ *
+ * Context: unloading the module, or a load that failed. Sleeps as long as
+ * those writes take.
+ */
+void pksm_sysfs_detach(void)
+{
+	WRITE_ONCE(ours, false);
+	for (size_t i = 0; i < pksm_builtin_count; i++) {
+		const struct pksm_builtin_file *file = &pksm_builtin_files[i];
+
+		WRITE_ONCE(file->attr->show, file->show);
+		WRITE_ONCE(file->attr->store, file->store);
+	}
+	up_write(&gate);
+	pksm_inside_drain(&inside);
+}
