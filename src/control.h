@@ -21,5 +21,7 @@ int pksm_control_across_set(unsigned int across);
 int pksm_control_sharing_set(int sharing);
 void pksm_control_sleep_changed(void);
 void pksm_control_unmerge_all(void);
+void pksm_control_offline_begin(void);
+void pksm_control_offline_end(void);
 
 #endif

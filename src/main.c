@@ -12,12 +12,19 @@
 
 #include "builtin.h"
 #include "compat/symbol.h"
+#include "content.h"
 #include "control.h"
 #include "entry.h"
 #include "hook.h"
+#include "hotplug.h"
+#include "item.h"
+#include "node.h"
+#include "record.h"
+#include "shard.h"
 #include "space.h"
 #include "sysfs.h"
 #include "takeover.h"
+#include "worker.h"
 
 /* Between two tries to give back hooks that the tracer does not let go of. */
 #define RETRY_MSECS 10000
@@ -45,6 +52,68 @@ static void release_hooks(void)
 	}
 }
 
+static int adopt(struct mm_struct *mm)
+{
+	int err = pksm_space_enter(mm);
+
+	return err == -EEXIST ? 0 : err;
+}
+
+/* What the engine keeps, from the inside out; the workers wait at the gate. */
+static int __init engine_start(void)
+{
+	int err;
+
+	pksm_content_init();
+	err = pksm_shard_init();
+	if (err)
+		return err;
+	err = pksm_node_init();
+	if (err)
+		goto fail_node;
+	err = pksm_item_init();
+	if (err)
+		goto fail_item;
+	err = pksm_record_init();
+	if (err)
+		goto fail_record;
+	err = pksm_space_init();
+	if (err)
+		goto fail_space;
+	err = pksm_hotplug_init();
+	if (err)
+		goto fail_hotplug;
+	err = pksm_worker_init();
+	if (err)
+		goto fail_worker;
+	return 0;
+
+fail_worker:
+	pksm_hotplug_exit();
+fail_hotplug:
+	pksm_space_exit();
+fail_space:
+	pksm_record_exit();
+fail_record:
+	pksm_item_exit();
+fail_item:
+	pksm_node_exit();
+fail_node:
+	pksm_shard_exit();
+	return err;
+}
+
+static void engine_stop(void)
+{
+	pksm_worker_exit();
+	pksm_hotplug_exit();
+	pksm_space_exit();
+	pksm_item_exit();
+	pksm_record_exit();
+	pksm_node_exit();
+	pksm_shard_exit();
+}
+
 static int __init start(void)
 {
 	int err;
@@ -58,9 +127,12 @@ static int __init start(void)
 	err = pksm_takeover_preflight(force);
 	if (err)
 		return err;
-	err = pksm_hook_register(pksm_entry_hooks, pksm_entry_count);
+	err = engine_start();
 	if (err)
 		return err;
+	err = pksm_hook_register(pksm_entry_hooks, pksm_entry_count);
+	if (err)
+		goto fail_hooks;
 	err = pksm_sysfs_attach();
 	if (err)
 		goto fail_attach;
@@ -71,9 +143,9 @@ static int __init start(void)
 	if (err)
 		goto fail_drain;
 	pksm_hook_live(true);
-	err = pksm_takeover_adopt(pksm_space_enter);
+	err = pksm_takeover_adopt(adopt);
 	if (err)
-		goto fail_adopt;
+		goto fail_drain;
 	pksm_control_run_init(pksm_takeover_run());
 	pksm_sysfs_open();
 	return 0;
@@ -82,14 +154,16 @@ static int __init start(void)
 	 * The hooks were registered before the files were attached, but go
 	 * before the built-in engine goes on: what it merges is not for them.
 	 */
-fail_adopt:
 fail_drain:
 	release_hooks();
 	pksm_takeover_undo();
 	pksm_sysfs_detach();
+	engine_stop();
 	return err;
 fail_attach:
 	release_hooks();
+fail_hooks:
+	engine_stop();
 	return err;
 }
 
@@ -100,6 +174,7 @@ static void __exit stop(void)
 	release_hooks();
 	pksm_takeover_give_back(pksm_control_run_last());
 	pksm_sysfs_detach();
+	engine_stop();
 }
 
 module_init(start);

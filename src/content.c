@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Content: hashing and comparing pages.
+ *
+ * The hash finds candidates and tells whether a page changed; it never decides
+ * a merge, so a collision costs time and nothing else. It is seeded anew at
+ * each load, so that colliding pages cannot be prepared in advance.
+ *
+ * Entered by workers; owns no lock. A page that is hashed may be written to
+ * meanwhile; the caller holds a reference to it, or it could be offlined.
+ */
+#include <linux/highmem.h>
+#include <linux/random.h>
+#include <linux/xxhash.h>
+
+#include "content.h"
+
+static u64 seed __ro_after_init;
+static u64 zero_hash __ro_after_init;
+
+/**
+ * pksm_content_init() - choose the seed
+ *
+ * Context: module load, before any worker runs.
+ */
+void __init pksm_content_init(void)
+{
+	seed = get_random_u64();
+	zero_hash = pksm_content_hash(ZERO_PAGE(0));
+}
+
+/**
+ * pksm_content_zero_hash() - the hash of an all-zero page
+ *
+ * Return: what pksm_content_hash() gives for it.
+ */
+u64 pksm_content_zero_hash(void)
+{
+	return zero_hash;
+}
+
+/**
+ * pksm_content_hash() - hash one page
+ * @page: a reference is held
+ *
+ * Context: any that may touch the page; does not sleep.
+ * Return: 64 bits that depend on all bytes and on the seed.
+ */
+u64 pksm_content_hash(struct page *page)
+{
+	const void *bytes = kmap_local_page(page);
+	u64 hash = xxh64(bytes, PAGE_SIZE, seed);
+
+	kunmap_local(bytes);
+	return hash;
+}
+
+/**
+ * pksm_content_equal() - compare two pages byte for byte
+ * @a: one page, write-protected, so that the answer stays true
+ * @b: the other, likewise
+ *
+ * Eight words a step: the kernel's memcmp() spends four times the instructions
+ * on a page.
+ * Context: does not sleep.
+ * Return: true when all bytes are equal.
+ */
+bool pksm_content_equal(struct page *a, struct page *b)
+{
+	const u64 *p = kmap_local_page(a);
+	const u64 *q = kmap_local_page(b);
+	unsigned int i;
+	u64 differ = 0;
+
+	for (i = 0; i < PAGE_SIZE / sizeof(u64) && !differ; i += 8) {
+		differ = (p[i] ^ q[i]) | (p[i + 1] ^ q[i + 1]) |
+			 (p[i + 2] ^ q[i + 2]) | (p[i + 3] ^ q[i + 3]) |
+			 (p[i + 4] ^ q[i + 4]) | (p[i + 5] ^ q[i + 5]) |
+			 (p[i + 6] ^ q[i + 6]) | (p[i + 7] ^ q[i + 7]);
+	}
+	kunmap_local(q);
+	kunmap_local(p);
+	return !differ;
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Items: their life, their place on a merged page's list, and orphans.
+ *
+ * The list of a merged page is how reclaim, migration and memory failure find
+ * the processes that map it. It is covered by the lock of the folio; once the
+ * frame is gone nobody but the owners of the items can reach the list, and the
+ * shard lock covers it.
+ *
+ * An orphan is an item whose record went away while the frame was mapped more
+ * often than it has items: a child that was forked and not yet visited maps it,
+ * and can be found only through the anon_vma of this item. It stays on the list
+ * until the frame is gone or every mapping has an item.
+ *
+ * Entered by workers, the reaper and the controller, inside the gate. Owns the
+ * orphans lock, which covers the list of them and nests inside everything.
+ */
+#include <linux/mm.h>
+#include <linux/rmap.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "compat/mm.h"
+#include "counter.h"
+#include "gate.h"
+#include "item.h"
+#include "node.h"
+#include "shard.h"
+#include "space.h"
+#include "trace.h"
+
+static struct kmem_cache *cache;
+
+static DEFINE_SPINLOCK(orphans_lock);
+static struct pksm_item *orphans;
+
+/* One sweep at a time: a sweep takes the whole list off and puts back what stays. */
+static DEFINE_MUTEX(sweep_lock);
+static void sweep_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(sweeper, sweep_work);
+#define SWEEP_PERIOD	HZ
+
+/**
+ * pksm_item_alloc() - make an item for a page
+ * @space: the page's space
+ * @addr: its address
+ *
+ * Context: process; sleeps for memory. Charged to the memory cgroup of the
+ * process, if the caller has set it (set_active_memcg()).
+ * Return: a fresh item, or NULL.
+ */
+struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr)
+{
+	struct pksm_item *item;
+
+	item = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
+	if (!item)
+		return NULL;
+	item->space = space;
+	item->word = addr & PAGE_MASK;
+	atomic_long_add(sizeof(*item), &space->bytes);
+	pksm_count_add(PKSM_COUNT_BYTES, sizeof(*item));
+	return item;
+}
+
+static void free_bytes(struct pksm_item *item)
+{
+	pksm_count_add(PKSM_COUNT_BYTES, -(long)sizeof(*item));
+	kmem_cache_free(cache, item);
+}
+
+/**
+ * pksm_item_free() - free an item that is in no tree and on no list
+ * @item: the item; its space is still referenced, or is the reaper's
+ */
+void pksm_item_free(struct pksm_item *item)
+{
+	atomic_long_sub(sizeof(*item), &item->space->bytes);
+	free_bytes(item);
+}
+
+/**
+ * pksm_item_attach() - an item maps a merged page
+ * @item: fresh, or claimed by the caller
+ * @node: of the page
+ * @folio: the page, locked, belonging to @node
+ * @anon_vma: of the mapping, a reference goes over to the item
+ * @index: linear page index of the mapping at this moment, under its VMA's lock
+ *
+ * Context: folio lock held. The state is set afterwards, by pksm_shard_settle()
+ * for a claimed item: until then only the caller acts on it.
+ */
+void pksm_item_attach(struct pksm_item *item, struct pksm_node *node,
+		      struct folio *folio, struct anon_vma *anon_vma,
+		      unsigned long index)
+{
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	item->node = node;
+	item->anon_vma = anon_vma;
+	item->index = index;
+	hlist_add_head(&item->link, &node->items);
+	WRITE_ONCE(node->sharers, node->sharers + 1);
+	if (node->sharers == 1)
+		pksm_count_add(PKSM_COUNT_NODES, 1);
+	pksm_count_add(PKSM_COUNT_STABLE, 1);
+	pksm_mm_merging_add(item->space->mm, 1);
+}
+
+/**
+ * pksm_item_on() - is this item on that node's list?
+ * @item: of a page whose range the caller holds, or NULL
+ * @node: any value, not dereferenced
+ *
+ * Return: true when it is; only the caller can change that.
+ */
+bool pksm_item_on(const struct pksm_item *item, const struct pksm_node *node)
+{
+	if (!item || pksm_item_state(item) != PKSM_ITEM_STABLE)
+		return false;
+	/* Attached before the state was set (pksm_shard_settle() unlocks). */
+	smp_rmb();
+	return item->node == node;
+}
+
+static void uncount(struct pksm_item *item)
+{
+	struct pksm_node *node = item->node;
+
+	WRITE_ONCE(node->sharers, node->sharers - 1);
+	if (!node->sharers)
+		pksm_count_add(PKSM_COUNT_NODES, -1);
+	pksm_count_add(PKSM_COUNT_STABLE, -1);
+	pksm_mm_merging_add(item->space->mm, -1);
+	trace_pksm_item_detach(item->space->mm, pksm_item_addr(item), node->pfn);
+}
+
+/*
+ * Take @item off its list; the caller holds what covers it. Returns the node when
+ * that was the last item and nothing maps the frame: out of its tree, to be freed.
+ */
+static struct pksm_node *unlink(struct pksm_item *item, struct folio *folio)
+{
+	struct pksm_node *node = item->node;
+	spinlock_t *lock = pksm_shard_node_lock(node);
+
+	if (!folio)
+		lockdep_assert_held(lock);
+	hlist_del(&item->link);
+	if (!hlist_empty(&node->items))
+		return NULL;
+	if (!folio) {
+		pksm_shard_node_erase(node);
+		return node;
+	}
+	/* Whoever meets the frame from now on, in the swap cache say, finds no node. */
+	WRITE_ONCE(folio->mapping, (void *)PAGE_MAPPING_KSM);
+	spin_lock(lock);
+	pksm_shard_node_erase(node);
+	spin_unlock(lock);
+	return node;
+}
+
+static void orphan(struct pksm_item *item)
+{
+	atomic_long_sub(sizeof(*item), &item->space->bytes);
+	item->space = NULL;
+	spin_lock(&orphans_lock);
+	item->orphan = orphans;
+	orphans = item;
+	spin_unlock(&orphans_lock);
+	schedule_delayed_work(&sweeper, SWEEP_PERIOD);
+}
+
+/*
+ * Take a stable item off its page. Returns false when it has to stay on the list,
+ * as an orphan. An orphan has been uncounted before.
+ */
+static bool detach(struct pksm_item *item)
+{
+	struct pksm_node *node = item->node, *dead = NULL;
+	struct anon_vma *anon_vma = item->anon_vma;
+	spinlock_t *lock = pksm_shard_node_lock(node);
+	struct folio *folio = pksm_node_folio_lock(node);
+	bool stays = false;
+
+	if (folio) {
+		if (item->space)
+			uncount(item);
+		/* Mapped without items: somebody relies on this one. */
+		stays = folio_mapcount(folio) > node->sharers;
+		if (!stays)
+			dead = unlink(item, folio);
+		folio_unlock(folio);
+		folio_put(folio);
+	} else {
+		spin_lock(lock);
+		if (item->space)
+			uncount(item);
+		dead = unlink(item, NULL);
+		spin_unlock(lock);
+	}
+	if (stays)
+		return false;
+	if (dead)
+		pksm_node_free(dead);
+	put_anon_vma(anon_vma);
+	return true;
+}
+
+/**
+ * pksm_item_drop() - the record of an item goes away
+ * @item: of a page whose range the caller holds; not to be touched afterwards
+ *
+ * Context: inside the gate; sleeps for the lock of a merged page.
+ */
+void pksm_item_drop(struct pksm_item *item)
+{
+	unsigned long state = pksm_shard_disown(item);
+
+	if (state & PKSM_ITEM_CLAIMED)
+		return;
+	if ((state & PKSM_ITEM_STABLE) && !detach(item))
+		orphan(item);
+	else
+		pksm_item_free(item);
+}
+
+/**
+ * pksm_item_abandon() - an item that was attached has lost its record
+ * @item: attached by the caller, not settled; not to be touched afterwards
+ * @folio: the merged page, locked, with other items on its list
+ *
+ * The page stays mapped there; the next visit gives it another item.
+ * Context: folio lock held.
+ */
+void pksm_item_abandon(struct pksm_item *item, struct folio *folio)
+{
+	struct anon_vma *anon_vma = item->anon_vma;
+
+	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	uncount(item);
+	hlist_del(&item->link);
+	put_anon_vma(anon_vma);
+	pksm_item_free(item);
+}
+
+/**
+ * pksm_item_orphans_sweep() - free the orphans that nobody relies on any more
+ *
+ * Context: inside the gate, or with the gate shut; sleeps.
+ * Return: true when none is left.
+ */
+bool pksm_item_orphans_sweep(void)
+{
+	struct pksm_item *item, *next, *stay = NULL, *last = NULL;
+	bool none;
+
+	mutex_lock(&sweep_lock);
+	spin_lock(&orphans_lock);
+	item = orphans;
+	orphans = NULL;
+	spin_unlock(&orphans_lock);
+	for (; item; item = next) {
+		next = item->orphan;
+		if (detach(item)) {
+			free_bytes(item);
+			continue;
+		}
+		item->orphan = stay;
+		stay = item;
+		if (!last)
+			last = item;
+		cond_resched();
+	}
+	spin_lock(&orphans_lock);
+	if (stay) {
+		last->orphan = orphans;
+		orphans = stay;
+	}
+	none = !orphans;
+	spin_unlock(&orphans_lock);
+	mutex_unlock(&sweep_lock);
+	return none;
+}
+
+static void sweep_work(struct work_struct *work)
+{
+	bool none;
+	int idx;
+
+	pksm_gate_enter_offline(&idx);
+	none = pksm_item_orphans_sweep();
+	pksm_gate_leave(idx);
+	if (!none)
+		schedule_delayed_work(&sweeper, SWEEP_PERIOD);
+}
+
+/**
+ * pksm_item_init() - make the cache
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init pksm_item_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct pksm_item) != 56);
+	cache = KMEM_CACHE(pksm_item, SLAB_ACCOUNT);
+	return cache ? 0 : -ENOMEM;
+}
+
+/**
+ * pksm_item_exit() - stop the sweeper, free the cache; no item exists
+ */
+void pksm_item_exit(void)
+{
+	cancel_delayed_work_sync(&sweeper);
+	kmem_cache_destroy(cache);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Items: one for each page that is in a tree.
+ */
+#ifndef PKSM_ITEM_H
+#define PKSM_ITEM_H
+
+#include <linux/mm_types.h>
+#include <linux/rbtree.h>
+
+struct anon_vma;
+struct folio;
+struct pksm_mm;
+struct pksm_node;
+
+/*
+ * State of an item, in the low bits of its address word; changed under the
+ * lock of its shard once the item has been in a tree. No bit: fresh, known to
+ * its record alone.
+ */
+#define PKSM_ITEM_UNSTABLE	BIT(0)	/* in an unstable tree */
+#define PKSM_ITEM_CLAIMED	BIT(1)	/* taken out of it; the claimer's alone */
+#define PKSM_ITEM_STABLE	BIT(2)	/* on the list of a stable node */
+#define PKSM_ITEM_FLAGGED	BIT(3)	/* to be looked up afresh, not to be matched */
+#define PKSM_ITEM_DEAD		BIT(4)	/* its record is gone: the claimer frees it */
+#define PKSM_ITEM_STATE		GENMASK(4, 0)
+
+/* The index of the item's shard lock, next to the state; never changes while others know the item. */
+#define PKSM_ITEM_LOCK_SHIFT	5
+#define PKSM_ITEM_LOCK_BITS	7
+
+/**
+ * struct pksm_item - an rmap_item: a page of a process that is in a tree
+ * @rb: node of the unstable tree; shard lock
+ * @link: on the list of @node; folio lock of the merged page
+ * @node: the stable node it is on; stays valid as long as the item is linked
+ * @word: page address, lock index and state
+ * @space: the registered space; NULL for an orphan (item.c)
+ * @hash: of the content, while not stable
+ * @anon_vma: through which the mapping is found, while stable; a reference is held
+ * @age: visits in vain, while not stable; shard lock
+ * @skips: visits still to be skipped, likewise
+ * @nid: NUMA node of its unstable tree, while in one
+ * @index: linear page index of the mapping in @anon_vma, while stable
+ * @orphan: next orphan; orphans have no address
+ *
+ * 56 bytes, 73 in a page: with its 8-byte record, 64.1 bytes for each page in a
+ * tree. Allocated and freed by the holder of its range's claim, with two
+ * exceptions: a claimer frees a dead one, and orphans belong to item.c.
+ */
+struct pksm_item {
+	union {
+		struct rb_node rb;
+		struct {
+			struct hlist_node link;
+			struct pksm_node *node;
+		};
+	};
+	union {
+		unsigned long word;
+		struct pksm_item *orphan;
+	};
+	struct pksm_mm *space;
+	union {
+		u64 hash;
+		struct anon_vma *anon_vma;
+	};
+	union {
+		struct {
+			u8 age;
+			u8 skips;
+			s16 nid;
+		};
+		unsigned long index;
+	};
+};
+
+static inline unsigned long pksm_item_state(const struct pksm_item *item)
+{
+	return READ_ONCE(item->word) & PKSM_ITEM_STATE;
+}
+
+static inline unsigned int pksm_item_lock_index(const struct pksm_item *item)
+{
+	return (READ_ONCE(item->word) >> PKSM_ITEM_LOCK_SHIFT) &
+	       ((1U << PKSM_ITEM_LOCK_BITS) - 1);
+}
+
+static inline unsigned long pksm_item_addr(const struct pksm_item *item)
+{
+	return READ_ONCE(item->word) & PAGE_MASK;
+}
+
+int pksm_item_init(void);
+void pksm_item_exit(void);
+struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr);
+void pksm_item_free(struct pksm_item *item);
+void pksm_item_attach(struct pksm_item *item, struct pksm_node *node,
+		      struct folio *folio, struct anon_vma *anon_vma,
+		      unsigned long index);
+bool pksm_item_on(const struct pksm_item *item, const struct pksm_node *node);
+void pksm_item_drop(struct pksm_item *item);
+void pksm_item_abandon(struct pksm_item *item, struct folio *folio);
+bool pksm_item_orphans_sweep(void);
+
+#endif
