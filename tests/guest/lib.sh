@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=sh
+# shellcheck shell=dash
 #
 # What shell tests and the guest's init share. Sourced by busybox sh in the
 # guest as /t/lib.sh, before a test starts; docs/testing.md lists it.
@@ -147,6 +147,6 @@ footprint() {
 	echo "device: $(ls /dev/pksm /sys/class/misc/pksm 2>/dev/null)"
 	echo "module: $(ls -d /sys/module/pksm 2>/dev/null)"
 	echo "caches: $(ls -d /sys/kernel/slab/*pksm* 2>/dev/null)"
-	echo "threads: $(ps -o comm | grep -c '^pksm')"
+	echo "threads: $(cat /proc/[0-9]*/comm 2>/dev/null | grep -c '^pksm')"
 	ksm_settings
 }
