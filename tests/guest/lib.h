@@ -4,8 +4,9 @@
  *
  * Rooms: lib-tap.c (verdict lines), lib-knob.c (files of
  * /sys/kernel/mm/ksm), lib-page.c (memory with known bytes), lib-frame.c
- * (which frame is behind an address), lib-child.c (processes that take
- * steps on demand), lib-file.c (small files of /proc and /sys).
+ * (which frame is behind an address), lib-node.c (which node it is on),
+ * lib-child.c (processes that take steps on demand), lib-file.c (small files
+ * of /proc and /sys), lib-swap.c (swap, and pages that go there).
  *
  * A test program is one process that runs as root in the test guest. It
  * states only what it has looked at itself: bytes, frames, counters.
@@ -96,6 +97,19 @@ long frame_smaps_of(pid_t pid, const void *addr, size_t pages,
 		    const char *field);
 long frame_ksm_of(pid_t pid);
 long frame_ksm(const void *addr, size_t pages);
+
+/* lib-node.c */
+bool node_two(void);
+int node_of(pid_t pid, const void *addr);
+int node_move(pid_t pid, const void *addr);
+
+/* lib-swap.c */
+int swap_on(size_t mebibytes);
+int swap_off(void);
+void swap_enter(const char *group);
+void swap_leave(const char *group);
+bool swap_out(const char *group, const void *addr, size_t pages);
+int module_load(const char *name);
 
 /* lib-child.c */
 /**
