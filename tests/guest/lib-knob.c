@@ -226,6 +226,14 @@ static void wait_asleep(void)
 	}
 }
 
+/* Each new value of the sleep wakes the sleeper once. */
+static void wake(void)
+{
+	static long sleep_ms = 40000000;
+
+	knob_set("sleep_millisecs", ++sleep_ms);
+}
+
 /**
  * knob_pass() - let the engine make exactly one pass
  *
@@ -236,11 +244,47 @@ static void wait_asleep(void)
  */
 void knob_pass(void)
 {
-	static long sleep_ms = 40000000;
-
-	knob_set("sleep_millisecs", ++sleep_ms);
+	wake();
 	knob_passes(1);
 	wait_asleep();
+}
+
+/**
+ * knob_batch() - let the engine make exactly one batch shorter than a pass
+ *
+ * As knob_pass(), with pages_to_scan below the number of pages that there
+ * are. The counter of scanned pages must move, or the program ends.
+ */
+void knob_batch(void)
+{
+	long before = knob_get("pages_scanned");
+	time_t limit = time(NULL) + PATIENCE_SECONDS;
+
+	wake();
+	while (knob_get("pages_scanned") == before)
+		if (time(NULL) > limit)
+			tap_die("the engine does not make a batch");
+	wait_asleep();
+}
+
+/**
+ * knob_wait_still() - wait until the engine makes no more passes
+ *
+ * For a scene in which nothing mergeable is left. Ends the program when
+ * the passes go on.
+ */
+void knob_wait_still(void)
+{
+	time_t limit = time(NULL) + PATIENCE_SECONDS;
+	struct timespec nap = { .tv_nsec = 300000000 };
+	long before;
+
+	do {
+		if (time(NULL) > limit)
+			tap_die("passes go on with nothing to merge");
+		before = knob_get("full_scans");
+		nanosleep(&nap, NULL);
+	} while (knob_get("full_scans") != before);
 }
 
 /**

@@ -6,7 +6,8 @@
  * /sys/kernel/mm/ksm), lib-page.c (memory with known bytes), lib-frame.c
  * (which frame is behind an address), lib-node.c (which node it is on),
  * lib-child.c (processes that take steps on demand), lib-file.c (small files
- * of /proc and /sys), lib-swap.c (swap, and pages that go there).
+ * of /proc and /sys), lib-swap.c (swap, and pages that go there),
+ * lib-ring.c (pages that the kernel has pinned).
  *
  * A test program is one process that runs as root in the test guest. It
  * states only what it has looked at itself: bytes, frames, counters.
@@ -53,6 +54,8 @@ void knob_run(long value);
 void knob_passes(long count);
 void knob_pass_begin(void);
 void knob_pass(void);
+void knob_batch(void);
+void knob_wait_still(void);
 void knob_settle(void);
 void knob_clear(void);
 bool knob_counts(long shared, long sharing, long unshared, long volat,
@@ -110,6 +113,11 @@ void swap_enter(const char *group);
 void swap_leave(const char *group);
 bool swap_out(const char *group, const void *addr, size_t pages);
 int module_load(const char *name);
+
+/* lib-ring.c */
+int ring_pin(void *addr, size_t pages);
+int ring_read(int fd, void *addr, size_t len);
+void ring_unpin(void);
 
 /* lib-child.c */
 /**
