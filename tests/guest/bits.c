@@ -5,6 +5,8 @@
  * Soft-dirty and the write-protection of userfaultfd belong to a program
  * that watches its memory. Merging is no write: neither may be lost by it,
  * nor set by it.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <fcntl.h>

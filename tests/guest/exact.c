@@ -5,6 +5,8 @@
  * What a write is answered with and what is read back, to the letter, and
  * what run, pages_to_scan and sleep_millisecs promise. The expected answers
  * are those of the built-in engine of 6.12.
+ *
+ * group: module native
  */
 #include <dirent.h>
 #include <errno.h>

@@ -5,6 +5,8 @@
  * A child shares what its parent shares, before any pass has seen it. Its
  * pages must stay within reach of the rest of mm when the parent is gone,
  * and nothing of a dead process may stay in the counters.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <signal.h>

@@ -4,6 +4,8 @@
  *
  * Every merged page of the block must have been moved with all that map it;
  * the engine must forget the frames and go on merging.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,8 @@
  * (which frame is behind an address), lib-node.c (which node it is on),
  * lib-child.c (processes that take steps on demand), lib-file.c (small files
  * of /proc and /sys), lib-swap.c (swap, and pages that go there),
- * lib-ring.c (pages that the kernel has pinned).
+ * lib-ring.c (pages that the kernel has pinned), lib-model.c (memory and what
+ * its owner knows of it).
  *
  * A test program is one process that runs as root in the test guest. It
  * states only what it has looked at itself: bytes, frames, counters.
@@ -118,6 +119,36 @@ int module_load(const char *name);
 int ring_pin(void *addr, size_t pages);
 int ring_read(int fd, void *addr, size_t len);
 void ring_unpin(void);
+
+/* lib-model.c */
+/**
+ * struct model_page - what a page holds
+ * @content: number of its content; 0: zero in every byte
+ * @tail: its last word where it was written apart, else 0
+ */
+struct model_page {
+	uint64_t content;
+	uint64_t tail;
+};
+
+/**
+ * struct model - memory, and what its owner knows of it
+ * @memory: first page
+ * @pages: how many
+ * @page: what each of them holds
+ */
+struct model {
+	char *memory;
+	size_t pages;
+	struct model_page *page;
+};
+
+uint64_t model_random(uint64_t *state);
+void model_init(struct model *m, size_t pages);
+void model_write(struct model *m, size_t i, uint64_t content, uint64_t tail);
+void model_zero(struct model *m, size_t i, size_t count);
+bool model_matches(const struct model *m, size_t i, const void *bytes);
+ssize_t model_check(const struct model *m, size_t i, size_t count);
 
 /* lib-child.c */
 /**

@@ -3,6 +3,8 @@
  * merge.c - equal pages become one frame, unequal ones never do.
  *
  * Looks at the frames and at every byte; the counters are stated besides.
+ *
+ * group: module native
  */
 #include <stdio.h>
 #include <string.h>

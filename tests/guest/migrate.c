@@ -4,6 +4,8 @@
  *
  * All entries that map the frame must move together, in every process, also
  * in children that no pass has visited and after the page's area was moved.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <signal.h>

@@ -5,6 +5,8 @@
  * The kernel changes the areas under the engine: mremap in all its forms,
  * partial munmap, mprotect, madvise. After each, every byte is where it
  * belongs, and what is left merges again.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <setjmp.h>

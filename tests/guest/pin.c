@@ -4,6 +4,8 @@
  *
  * While a page is pinned its frame must not be exchanged: what goes through
  * the pin and what goes through the page table must be the same bytes.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <fcntl.h>

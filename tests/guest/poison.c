@@ -5,6 +5,8 @@
  * A hard failure must be told to every process that maps the page and to
  * nobody else; the frame is never used again, and the engine goes on. A soft
  * one moves the page away with all that map it.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -8,6 +8,8 @@
  * that it holds open all the time, lists the folder, and counts whatever
  * fails. Ends after SECONDS, or on SIGTERM, which is how scripts end it that
  * load and unload the module meanwhile. One error is a failure.
+ *
+ * group: module native
  */
 #include <dirent.h>
 #include <errno.h>

@@ -5,6 +5,8 @@
  * Not in processes that fork, exit or register while it is written, not in
  * children that no pass has visited, not in pages that are swapped out. It
  * is looked for in every process of the machine.
+ *
+ * group: module native
  */
 #include <ctype.h>
 #include <dirent.h>

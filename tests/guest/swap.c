@@ -4,6 +4,8 @@
  *
  * Out means out of every page table of every process. What comes back has
  * the same bytes, merges again, and does not escape run=2 or swapoff.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <stdio.h>

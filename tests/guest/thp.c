@@ -4,6 +4,8 @@
  *
  * What matches is merged, the rest keeps its bytes; areas of equal pages
  * that were made of huge pages end as one frame.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <stdio.h>

@@ -5,6 +5,8 @@
  * MADV_UNMERGEABLE, prctl(PR_SET_MEMORY_MERGE) off and run=2: afterwards
  * each page has a frame of its own, smaps shows nothing merged and every
  * byte is what it was.
+ *
+ * group: module native
  */
 #include <errno.h>
 #include <stdio.h>
