@@ -181,7 +181,7 @@ static bool anything_merged(void)
 {
 	if (pksm_count_sum(PKSM_COUNT_NODES))
 		return true;
-	pksm_space_flush();
+	pksm_space_reap();
 	pksm_item_orphans_sweep();
 	return pksm_node_count();
 }

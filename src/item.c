@@ -303,7 +303,8 @@ static void sweep_work(struct work_struct *work)
 int __init pksm_item_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct pksm_item) != 56);
-	cache = KMEM_CACHE(pksm_item, SLAB_ACCOUNT);
+	/* Unmerged, so that a leak is seen when the cache is destroyed. */
+	cache = KMEM_CACHE(pksm_item, SLAB_ACCOUNT | SLAB_NO_MERGE);
 	return cache ? 0 : -ENOMEM;
 }
 

@@ -217,11 +217,14 @@ static void settle_pair(struct pksm_item *item, struct pksm_item *other, struct 
 			struct pksm_node *node, struct anon_vma *anon_vma,
 			const struct pksm_side *side)
 {
+	/* Attaching writes the page index where the NUMA node was. */
+	s16 nid = item->nid;
+
 	get_anon_vma(side->vma->anon_vma);
 	pksm_item_attach(item, node, folio, anon_vma, folio->index);
 	pksm_item_attach(other, node, folio, side->vma->anon_vma,
 			 pksm_mm_index(side->vma, side->addr));
-	pksm_shard_node_insert(node, item->nid);
+	pksm_shard_node_insert(node, nid);
 	pksm_shard_settle(item);
 	if (!pksm_shard_settle(other))
 		pksm_item_abandon(other, folio);

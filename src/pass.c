@@ -20,6 +20,7 @@
 #include "compat/symbol.h"
 #include "counter.h"
 #include "hold.h"
+#include "item.h"
 #include "pass.h"
 #include "space.h"
 #include "table.h"
@@ -47,6 +48,8 @@ static void begin(void)
 {
 	lockdep_assert_held(&pass_lock);
 	pksm_takeover_adopt(adopt);
+	pksm_space_reap();
+	pksm_item_orphans_sweep();
 	/* Pages waiting in a CPU's batch for the LRU carry a reference: pinned, for us. */
 	lru_add_drain_all();
 	pksm_space_pass_begin();

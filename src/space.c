@@ -10,16 +10,20 @@
  *
  * The life of a space: entered (on a list, one reference of the registry) ->
  * its process exits: unlinked, marked dead with the life lock held for writing,
- * registry reference dropped -> the last user's reference goes: the reaper drops
- * records and items, lets go of the mm and frees it. Nothing but an item in a
+ * registry reference dropped -> the last user's reference goes: the reaper, a
+ * kworker or the next pass, drops records and items, lets go of the mm and frees
+ * it. Nothing but an item in a
  * shard's tree points to a space without a reference; whoever finds it there
  * uses pksm_space_get() under the shard lock, and the reaper takes the items out
  * of the trees before it frees.
  */
 #include <linux/hashtable.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "compat/mm.h"
 #include "gate.h"
@@ -30,7 +34,7 @@
 
 #define SPACE_HASH_BITS	10
 #define REAP_DELAY	DIV_ROUND_UP(HZ, 50)
-#define REAP_PATIENCE	100
+#define REAP_PATIENCE	(2 * HZ)
 
 static DEFINE_SPINLOCK(registry);
 static DEFINE_HASHTABLE(table, SPACE_HASH_BITS);
@@ -40,6 +44,13 @@ static LIST_HEAD(asleep);
 static struct kmem_cache *cache;
 static struct workqueue_struct *reapers;
 static unsigned long awake;
+
+/* Dead, and nobody has a reference any more; registry lock. */
+static LIST_HEAD(dying);
+/* One at a time takes spaces off @dying, so that who waits for it has waited for all. */
+static DEFINE_MUTEX(reap_lock);
+static void reap_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(reaper, reap_work);
 
 static struct pksm_mm *find(const struct mm_struct *mm)
 {
@@ -52,25 +63,66 @@ static struct pksm_mm *find(const struct mm_struct *mm)
 	return NULL;
 }
 
-/*
- * While exit is still unmapping, merged pages look as if somebody without an item
- * mapped them, and each item would become an orphan for nothing.
- */
-static void reap(struct work_struct *work)
+static void reap(struct pksm_mm *space)
 {
-	struct pksm_mm *space = container_of(to_delayed_work(work), struct pksm_mm, reap);
-	int idx;
-
-	if (space->patience && !pksm_mm_unmapped(space->mm)) {
-		space->patience--;
-		queue_delayed_work(reapers, &space->reap, REAP_DELAY);
-		return;
-	}
-	pksm_gate_enter_offline(&idx);
 	pksm_record_drop_all(space);
-	pksm_gate_leave(idx);
 	mmdrop(space->mm);
 	kmem_cache_free(cache, space);
+}
+
+/*
+ * While exit is still unmapping, merged pages look as if somebody without an item
+ * mapped them, and each item would become an orphan for nothing: so it is waited
+ * for, within reason.
+ */
+static bool ripe(const struct pksm_mm *space)
+{
+	return pksm_mm_unmapped(space->mm) || time_after_eq(jiffies, space->deadline);
+}
+
+/**
+ * pksm_space_reap() - free what dead processes have left
+ *
+ * So that a pass that begins after a process has gone ends with counters that know
+ * nothing of it.
+ * Context: process, inside the gate, or with the gate shut and hot-remove kept
+ * away; sleeps.
+ */
+void pksm_space_reap(void)
+{
+	struct pksm_mm *space, *next;
+	LIST_HEAD(now);
+	LIST_HEAD(later);
+
+	mutex_lock(&reap_lock);
+	spin_lock(&registry);
+	list_splice_init(&dying, &now);
+	spin_unlock(&registry);
+	list_for_each_entry_safe(space, next, &now, list) {
+		if (ripe(space))
+			reap(space);
+		else
+			list_move_tail(&space->list, &later);
+	}
+	spin_lock(&registry);
+	list_splice(&later, &dying);
+	spin_unlock(&registry);
+	mutex_unlock(&reap_lock);
+}
+
+static void reap_work(struct work_struct *work)
+{
+	bool more;
+	int idx;
+
+	pksm_gate_enter_offline(&idx);
+	pksm_space_reap();
+	pksm_gate_leave(idx);
+	spin_lock(&registry);
+	more = !list_empty(&dying);
+	spin_unlock(&registry);
+	if (more)
+		queue_delayed_work(reapers, &reaper, REAP_DELAY);
 }
 
 /**
@@ -95,7 +147,6 @@ int pksm_space_enter(struct mm_struct *mm)
 	space->ranges = RB_ROOT;
 	space->state = PKSM_MM_DONE;
 	spin_lock_init(&space->ranges_lock);
-	INIT_DELAYED_WORK(&space->reap, reap);
 	mmgrab(mm);
 
 	spin_lock(&registry);
@@ -147,8 +198,9 @@ void pksm_space_leave(struct mm_struct *mm)
 	down_write(&space->life);
 	space->dead = true;
 	up_write(&space->life);
+	space->deadline = jiffies;
 	if (!atomic_read(&mm->mm_users))
-		space->patience = REAP_PATIENCE;
+		space->deadline += REAP_PATIENCE;
 	trace_pksm_space_leave(mm);
 	pksm_space_put(space);
 }
@@ -253,8 +305,12 @@ void pksm_space_hold(struct pksm_mm *space)
  */
 void pksm_space_put(struct pksm_mm *space)
 {
-	if (refcount_dec_and_test(&space->refs))
-		queue_delayed_work(reapers, &space->reap, 0);
+	if (!refcount_dec_and_test(&space->refs))
+		return;
+	spin_lock(&registry);
+	list_add_tail(&space->list, &dying);
+	spin_unlock(&registry);
+	queue_delayed_work(reapers, &reaper, 0);
 }
 
 /**
@@ -399,16 +455,6 @@ out:
 }
 
 /**
- * pksm_space_flush() - wait for the reaper
- *
- * Context: process; sleeps; not inside the gate.
- */
-void pksm_space_flush(void)
-{
-	flush_workqueue(reapers);
-}
-
-/**
  * pksm_space_init() - make the cache and the reaper's queue
  *
  * Context: module load.
@@ -416,7 +462,7 @@ void pksm_space_flush(void)
  */
 int __init pksm_space_init(void)
 {
-	cache = KMEM_CACHE(pksm_mm, SLAB_ACCOUNT);
+	cache = KMEM_CACHE(pksm_mm, SLAB_ACCOUNT | SLAB_NO_MERGE);
 	if (!cache)
 		return -ENOMEM;
 	reapers = alloc_workqueue("pksm_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -456,6 +502,8 @@ void pksm_space_exit(void)
 		pksm_space_leave(mm);
 		mmdrop(mm);
 	}
+	cancel_delayed_work_sync(&reaper);
+	pksm_space_reap();
 	destroy_workqueue(reapers);
 	kmem_cache_destroy(cache);
 }

@@ -9,7 +9,6 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
-#include <linux/workqueue.h>
 
 struct mm_struct;
 
@@ -31,7 +30,7 @@ enum pksm_mm_state {
  * struct pksm_mm - a registered address space
  * @mm: the space; mm_count is held until the reaper has finished with it
  * @hash: in the table by @mm; registry lock
- * @list: on the list of its @state; registry lock
+ * @list: on the list of its @state, or of those to be reaped; registry lock
  * @state: see &enum pksm_mm_state; registry lock
  * @refs: one of the registry while alive, one of each claim, of each claimer of
  *	an item, of each control walk; the last one wakes the reaper
@@ -45,8 +44,7 @@ enum pksm_mm_state {
  * @found: mergeable memory was seen in this pass; pass lock
  * @tries: times in a row that its locks were not to be had; pass lock
  * @bytes: metadata held on its behalf, in bytes
- * @reap: the reaper's work
- * @patience: times the reaper still waits for the page tables to be torn down
+ * @deadline: when the reaper stops waiting for the page tables to be torn down
  */
 struct pksm_mm {
 	struct mm_struct *mm;
@@ -62,8 +60,7 @@ struct pksm_mm {
 	bool found;
 	unsigned int tries;
 	atomic_long_t bytes;
-	struct delayed_work reap;
-	unsigned int patience;
+	unsigned long deadline;
 };
 
 int pksm_space_init(void);
@@ -86,6 +83,6 @@ void pksm_space_redo(struct pksm_mm *space);
 void pksm_space_defer(struct pksm_mm *space);
 void pksm_space_pass_begin(void);
 struct pksm_mm *pksm_space_next_get(struct pksm_mm *space);
-void pksm_space_flush(void);
+void pksm_space_reap(void);
 
 #endif

@@ -180,7 +180,7 @@ int pksm_sweep_rest(bool forever)
 	unsigned int try;
 
 	for (try = 0;; try++) {
-		pksm_space_flush();
+		pksm_space_reap();
 		pksm_item_orphans_sweep();
 		if (!pksm_node_count())
 			return 0;
