@@ -278,7 +278,7 @@ static void replace_##name parameters			\
 
 REPLACE(int, __ksm_enter, (struct mm_struct *mm), enter(mm))
 REPLACE_VOID(__ksm_exit, (struct mm_struct *mm),
-	     (pksm_space_leave(mm), static_call(pksm_original___ksm_exit)(mm)))
+	     (static_call(pksm_original___ksm_exit)(mm), pksm_space_leave(mm)))
 REPLACE(int, ksm_madvise, (struct vm_area_struct *vma, unsigned long start, unsigned long end,
 			   int advice, unsigned long *vm_flags),
 	madvise(vma, start, end, advice, vm_flags))

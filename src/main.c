@@ -52,13 +52,6 @@ static void release_hooks(void)
 	}
 }
 
-static int adopt(struct mm_struct *mm)
-{
-	int err = pksm_space_enter(mm);
-
-	return err == -EEXIST ? 0 : err;
-}
-
 /* What the engine keeps, from the inside out; the workers wait at the gate. */
 static int __init engine_start(void)
 {
@@ -143,7 +136,7 @@ static int __init start(void)
 	if (err)
 		goto fail_drain;
 	pksm_hook_live(true);
-	err = pksm_takeover_adopt(adopt);
+	err = pksm_takeover_adopt(pksm_space_adopt);
 	if (err)
 		goto fail_drain;
 	pksm_control_run_init(pksm_takeover_run());

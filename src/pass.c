@@ -37,17 +37,10 @@ static unsigned long full_scans;
 static unsigned int claims_out;
 static bool running;
 
-static int adopt(struct mm_struct *mm)
-{
-	int err = pksm_space_enter(mm);
-
-	return err == -EEXIST ? 0 : err;
-}
-
 static void begin(void)
 {
 	lockdep_assert_held(&pass_lock);
-	pksm_takeover_adopt(adopt);
+	pksm_takeover_adopt(pksm_space_adopt);
 	pksm_space_reap();
 	pksm_item_orphans_sweep();
 	/* Pages waiting in a CPU's batch for the LRU carry a reference: pinned, for us. */

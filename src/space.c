@@ -65,6 +65,7 @@ static struct pksm_mm *find(const struct mm_struct *mm)
 
 static void reap(struct pksm_mm *space)
 {
+	list_del(&space->list);
 	pksm_record_drop_all(space);
 	mmdrop(space->mm);
 	kmem_cache_free(cache, space);
@@ -167,6 +168,28 @@ int pksm_space_enter(struct mm_struct *mm)
 	trace_pksm_space_enter(mm);
 	pksm_worker_kick();
 	return 0;
+}
+
+/**
+ * pksm_space_adopt() - register a space that the built-in engine has on its list
+ * @mm: mm_count is held; may be exiting or gone from that list by now
+ *
+ * Our exit hook takes a space off the built-in list first, which clears its flag,
+ * and calls pksm_space_leave() then: an exit that we do not see here finds the
+ * space registered there.
+ * Context: process; no worker can claim memory meanwhile (pass lock held, or the
+ * gate shut); sleeps.
+ * Return: 0 or -ENOMEM.
+ */
+int pksm_space_adopt(struct mm_struct *mm)
+{
+	int err = pksm_space_enter(mm);
+
+	if (err == -EEXIST)
+		return 0;
+	if (!err && (!pksm_mm_registered(mm) || !atomic_read(&mm->mm_users)))
+		pksm_space_leave(mm);
+	return err;
 }
 
 /**

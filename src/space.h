@@ -67,6 +67,7 @@ int pksm_space_init(void);
 void pksm_space_exit(void);
 
 int pksm_space_enter(struct mm_struct *mm);
+int pksm_space_adopt(struct mm_struct *mm);
 void pksm_space_leave(struct mm_struct *mm);
 void pksm_space_wake(struct mm_struct *mm);
 bool pksm_space_sleep(struct pksm_mm *space);
