@@ -44,6 +44,7 @@ static LIST_HEAD(asleep);
 static struct kmem_cache *cache;
 static struct workqueue_struct *reapers;
 static unsigned long awake;
+static unsigned long sweep;
 
 /* Dead, and nobody has a reference any more; registry lock. */
 static LIST_HEAD(dying);
@@ -430,51 +431,51 @@ void pksm_space_pass_begin(void)
 	spin_unlock(&registry);
 }
 
-static struct list_head *after(struct list_head *head)
+static struct pksm_mm *unswept(struct list_head *list)
 {
-	if (head == &asleep)
-		return &todo;
-	return head == &todo ? &done : NULL;
+	struct pksm_mm *space;
+
+	list_for_each_entry(space, list, list)
+		if (space->sweep != sweep)
+			return space;
+	return NULL;
 }
 
 /**
- * pksm_space_next_get() - walk over all registered spaces
- * @space: from the last call, or NULL to begin; its reference is dropped
+ * pksm_space_sweep_begin() - begin a walk over all registered spaces
  *
- * The list of those that enter or wake is walked last and grows at its end, so
- * the walk meets them, as long as no pass begins: only for a controller that
- * has shut the gate.
- * A space that died since it was returned ends the walk early: begin again.
- * Context: process.
- * Return: with a reference; NULL at the end; ERR_PTR(-EAGAIN) when the walk has
- * to begin again.
+ * Context: controller.
  */
-struct pksm_mm *pksm_space_next_get(struct pksm_mm *space)
+void pksm_space_sweep_begin(void)
 {
-	struct list_head *head = &asleep, *next;
-	struct pksm_mm *found = NULL;
+	spin_lock(&registry);
+	sweep++;
+	spin_unlock(&registry);
+}
+
+/**
+ * pksm_space_sweep_get() - the next space of the walk
+ *
+ * Spaces that enter during the walk are met too.
+ * Context: controller.
+ * Return: with a reference; NULL when all were met.
+ */
+struct pksm_mm *pksm_space_sweep_get(void)
+{
+	struct pksm_mm *space;
 
 	spin_lock(&registry);
-	if (space && space->state == PKSM_MM_DEAD) {
-		found = ERR_PTR(-EAGAIN);
-		goto out;
+	space = unswept(&asleep);
+	if (!space)
+		space = unswept(&todo);
+	if (!space)
+		space = unswept(&done);
+	if (space) {
+		space->sweep = sweep;
+		refcount_inc(&space->refs);
 	}
-	if (space && space->state != PKSM_MM_ASLEEP)
-		head = space->state == PKSM_MM_DONE ? &done : &todo;
-	next = space ? space->list.next : head->next;
-	while (next == head) {
-		head = after(head);
-		if (!head)
-			goto out;
-		next = head->next;
-	}
-	found = list_entry(next, struct pksm_mm, list);
-	refcount_inc(&found->refs);
-out:
 	spin_unlock(&registry);
-	if (space)
-		pksm_space_put(space);
-	return found;
+	return space;
 }
 
 /**

@@ -44,6 +44,7 @@ enum pksm_mm_state {
  * @found: mergeable memory was seen in this pass; pass lock
  * @tries: times in a row that its locks were not to be had; pass lock
  * @bytes: metadata held on its behalf, in bytes
+ * @sweep: number of the controller's last walk that met it; registry lock
  * @deadline: when the reaper stops waiting for the page tables to be torn down
  */
 struct pksm_mm {
@@ -60,6 +61,7 @@ struct pksm_mm {
 	bool found;
 	unsigned int tries;
 	atomic_long_t bytes;
+	unsigned long sweep;
 	unsigned long deadline;
 };
 
@@ -83,7 +85,8 @@ void pksm_space_done(struct pksm_mm *space);
 void pksm_space_redo(struct pksm_mm *space);
 void pksm_space_defer(struct pksm_mm *space);
 void pksm_space_pass_begin(void);
-struct pksm_mm *pksm_space_next_get(struct pksm_mm *space);
+void pksm_space_sweep_begin(void);
+struct pksm_mm *pksm_space_sweep_get(void);
 void pksm_space_reap(void);
 
 #endif

@@ -12,7 +12,6 @@
  * reading; both let go now and then.
  */
 #include <linux/delay.h>
-#include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/rcupdate.h>
@@ -90,22 +89,14 @@ static int unmerge_space(struct pksm_mm *space)
  */
 int pksm_sweep_spaces(void)
 {
-	struct pksm_mm *space = NULL;
+	struct pksm_mm *space;
 	int err = 0;
 
-	for (;;) {
-		space = pksm_space_next_get(space);
-		if (IS_ERR(space)) {
-			space = NULL;
-			continue;
-		}
-		if (!space)
-			return 0;
+	pksm_space_sweep_begin();
+	while (!err && (space = pksm_space_sweep_get())) {
 		err = unmerge_space(space);
-		if (err)
-			break;
+		pksm_space_put(space);
 	}
-	pksm_space_put(space);
 	return err;
 }
 
