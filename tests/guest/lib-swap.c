@@ -3,18 +3,14 @@
  * swap.c - swap in compressed memory, and pages that are made to go there.
  *
  * Pages go out by the reclaim of a memory group of their own: advice to page
- * out passes over a page that is mapped more than once. zram comes as a
- * module; the harness leaves a list of files to load for each module that
- * tests ask for.
+ * out passes over a page that is mapped more than once.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib.h"
@@ -22,43 +18,6 @@
 #define DEVICE "/dev/zram0"
 #define DEVICE_DIR "/sys/block/zram0/"
 #define GROUP_DIR "/sys/fs/cgroup/"
-
-static int load_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
-/**
- * module_load() - load a module of the kernel after those that it needs
- * @name: its name
- *
- * Return: 0, also when there is no list of files, as with a kernel that has
- * it built in; else the error of the first file that did not load.
- */
-int module_load(const char *name)
-{
-	char path[256];
-	int err = 0;
-	FILE *list;
-
-	snprintf(path, sizeof(path), "/lib/modules/%s.load", name);
-	list = fopen(path, "re");
-	if (!list)
-		return 0;
-	while (!err && fgets(path, sizeof(path), list)) {
-		path[strcspn(path, "\n")] = 0;
-		err = load_file(path);
-	}
-	fclose(list);
-	return err;
-}
 
 /* The header that makes a device a swap area of the only version in use. */
 static int write_header(size_t pages)

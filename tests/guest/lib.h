@@ -8,7 +8,7 @@
  * lib-child.c (processes that take steps on demand), lib-file.c (small files
  * of /proc and /sys), lib-swap.c (swap, and pages that go there),
  * lib-ring.c (pages that the kernel has pinned), lib-model.c (memory and what
- * its owner knows of it).
+ * its owner knows of it), lib-module.c (modules and the kernel's log).
  *
  * A test program is one process that runs as root in the test guest. It
  * states only what it has looked at itself: bytes, frames, counters.
@@ -113,12 +113,21 @@ int swap_off(void);
 void swap_enter(const char *group);
 void swap_leave(const char *group);
 bool swap_out(const char *group, const void *addr, size_t pages);
-int module_load(const char *name);
 
 /* lib-ring.c */
 int ring_pin(void *addr, size_t pages);
 int ring_read(int fd, void *addr, size_t len);
 void ring_unpin(void);
+
+/* lib-module.c */
+int module_insert(const char *path, const char *parameters);
+int module_load(const char *name);
+int module_remove(const char *name, bool force);
+int module_pksm_load(const char *parameters);
+int module_pksm_unload(void);
+int module_log_open(void);
+int module_log_count(int fd, const char *begin, const char *word,
+		     bool *has_word);
 
 /* lib-model.c */
 /**

@@ -143,13 +143,14 @@ static int injector_body(struct child *c, void *arg)
 
 static void look_at_sharer(struct child *c, struct view *v, int i)
 {
+	/* Its signals come before the step that it takes next. */
+	if (!child_step(c))
+		tap_die("sharer %d is gone", i);
 	tap_is(v->early_code, BUS_MCEERR_AO,
-	       "sharer %d is told at once, as it asked", i);
+	       "sharer %d is told before it touches it, as it asked", i);
 	tap_ok((char *)v->early_at >= v->memory &&
 	       (char *)v->early_at < v->memory + N * PAGE,
 	       "sharer %d: the address is one of the merged pages", i);
-	if (!child_step(c))
-		tap_die("sharer %d is gone", i);
 	tap_is(v->touch_code, BUS_MCEERR_AR,
 	       "sharer %d is stopped when it touches a lost page", i);
 	tap_ok((char *)v->touch_at >= v->memory + 3 * PAGE &&

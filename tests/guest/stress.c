@@ -10,7 +10,7 @@
  * order of operations of a process follows from the seed, which is printed;
  * when they meet the engine does not. Without arguments the knobs are turned
  * meanwhile; with arguments they are left alone, for scripts that load and
- * unload the module at the same time.
+ * unload the module at the same time and end it with SIGTERM.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -472,6 +472,12 @@ static void turn(uint64_t *random)
 	}
 }
 
+static void on_term(int sig)
+{
+	(void)sig;
+	__atomic_store_n(&board->stop, 1, __ATOMIC_RELAXED);
+}
+
 static int run(unsigned int seconds, unsigned int count, uint64_t seed,
 	       bool turning)
 {
@@ -483,7 +489,8 @@ static int run(unsigned int seconds, unsigned int count, uint64_t seed,
 
 	for (i = 0; i < count; i++)
 		pid[i] = start(seed, i, 0);
-	while (time(NULL) < end && !bad) {
+	while (time(NULL) < end && !bad &&
+	       !__atomic_load_n(&board->stop, __ATOMIC_RELAXED)) {
 		struct timespec t = { .tv_nsec = 100000000 };
 
 		nanosleep(&t, NULL);
@@ -536,6 +543,7 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	board = child_shared(1);
+	signal(SIGTERM, on_term);
 	err = swap_on(256);
 	if (err)
 		tap_diag("without swap: %s", strerror(-err));
