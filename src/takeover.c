@@ -144,8 +144,8 @@ static bool settled(void)
  *
  * Context: loading the module, after pksm_sysfs_attach(). Sleeps long: pages
  * are unmerged.
- * Return: 0; -EBUSY if something stays merged; -EINTR if the loader was killed;
- * else the error of unmerging, mostly -ENOMEM.
+ * Return: 0; -EBUSY if something stays merged; -EINTR or -ERESTARTSYS on a
+ * signal; else the error of unmerging, mostly -ENOMEM.
  */
 int pksm_takeover_drain(void (*sweep)(void))
 {
@@ -166,7 +166,9 @@ int pksm_takeover_drain(void (*sweep)(void))
 		if (!err && msleep_interruptible(DRAIN_MSECS) && fatal_signal_pending(current))
 			err = -EINTR;
 	}
-	if (err)
+	if (err == -EINTR || err == -ERESTARTSYS)
+		pr_err("not loaded: interrupted, or killed for lack of memory, while the built-in KSM unmerged its pages; try again\n");
+	else if (err)
 		pr_err("not loaded: the built-in KSM cannot unmerge its pages, error %d; free memory and try again\n",
 		       err);
 	else
