@@ -22,6 +22,7 @@
 #include "record.h"
 #include "shard.h"
 #include "space.h"
+#include "sweep.h"
 #include "sysfs.h"
 #include "takeover.h"
 #include "worker.h"
@@ -129,7 +130,7 @@ static int __init start(void)
 	err = pksm_sysfs_attach();
 	if (err)
 		goto fail_attach;
-	err = pksm_takeover_drain();
+	err = pksm_takeover_drain(pksm_sweep_processes);
 	if (err)
 		goto fail_drain;
 	err = pksm_takeover_carry();

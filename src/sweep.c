@@ -136,11 +136,15 @@ static unsigned int processes_get(struct mm_struct **mms, unsigned int skip)
 	return nr;
 }
 
-/*
- * Unmerge whatever a process maps, registered or not. Processes that come and go
+/**
+ * pksm_sweep_processes() - unmerge whatever any process maps, registered or not
+ *
+ * Of the built-in engine's pages as well as of ours. Processes that come and go
  * meanwhile may be missed: the caller comes back as long as nodes are left.
+ *
+ * Context: process, nothing is merged meanwhile; sleeps for locks and memory.
  */
-static void sweep_processes(void)
+void pksm_sweep_processes(void)
 {
 	struct mm_struct *mms[MMS_MAX];
 	unsigned int nr, i, skip = 0;
@@ -181,7 +185,7 @@ int pksm_sweep_rest(bool forever)
 			return -EBUSY;
 		/* Exits end by themselves, mostly: look at everybody only now and then. */
 		if (try % 16 == 4)
-			sweep_processes();
+			pksm_sweep_processes();
 		msleep(REST_MSECS);
 	}
 }

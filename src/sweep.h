@@ -6,6 +6,7 @@
 #define PKSM_SWEEP_H
 
 int pksm_sweep_spaces(void);
+void pksm_sweep_processes(void);
 int pksm_sweep_rest(bool forever);
 
 #endif

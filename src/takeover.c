@@ -31,6 +31,8 @@
 /* A process that is exiting may keep a merged page for a moment: try for 10 s. */
 #define DRAIN_TRIES	100
 #define DRAIN_MSECS	100
+/* One try in so many looks at every process. */
+#define DRAIN_SWEEP	8
 
 /* The two bits of the built-in run that are not about memory going offline. */
 #define RUN_MASK	3UL
@@ -80,15 +82,19 @@ static int read_run(unsigned long *run)
  */
 int pksm_takeover_preflight(bool force)
 {
-	unsigned long sharing, free = si_mem_available();
+	unsigned long sharing, zero, free = si_mem_available();
 	int err = pksm_builtin_read("pages_sharing", &sharing);
 
+	if (!err)
+		err = pksm_builtin_read("ksm_zero_pages", &zero);
 	if (!err)
 		err = read_run(&run_found);
 	if (err) {
 		pr_err("not loaded: the built-in KSM's files cannot be read, error %d\n", err);
 		return err;
 	}
+	/* Each of these becomes a page of its own. */
+	sharing += zero;
 	if (sharing <= free || force)
 		return 0;
 	pr_err("not loaded: the built-in KSM saves %lu MiB and %lu MiB are available; free memory, or load with force=1\n",
@@ -126,16 +132,22 @@ static bool settled(void)
 
 /**
  * pksm_takeover_drain() - empty the built-in engine and stop it for good
+ * @sweep: unmerges what any process maps
+ *
+ * The built-in engine unmerges the processes that it knows. Others may map its
+ * pages too: when it merges what a child shares with its parent since a fork,
+ * the page becomes a merged one in the parent's page tables as well, and the
+ * parent need not be registered. For those there is @sweep.
  *
  * A run value that a late writer brings is remembered like the one that was
  * found. A failure is reported, and leaves what pksm_takeover_undo() undoes.
  *
  * Context: loading the module, after pksm_sysfs_attach(). Sleeps long: pages
  * are unmerged.
- * Return: 0; -EBUSY if something stays merged; -EINTR if the loader was killed;
- * else the error of unmerging, mostly -ENOMEM.
+ * Return: 0; -EBUSY if something stays merged; -EINTR or -ERESTARTSYS on a
+ * signal; else the error of unmerging, mostly -ENOMEM.
  */
-int pksm_takeover_drain(void)
+int pksm_takeover_drain(void (*sweep)(void))
 {
 	unsigned long run = 0;
 	int err = 0;
@@ -149,10 +161,14 @@ int pksm_takeover_drain(void)
 			err = unmerge();
 		if (!err && settled())
 			return 0;
+		if (!err && tries % DRAIN_SWEEP == 1)
+			sweep();
 		if (!err && msleep_interruptible(DRAIN_MSECS) && fatal_signal_pending(current))
 			err = -EINTR;
 	}
-	if (err)
+	if (err == -EINTR || err == -ERESTARTSYS)
+		pr_err("not loaded: interrupted, or killed for lack of memory, while the built-in KSM unmerged its pages; try again\n");
+	else if (err)
 		pr_err("not loaded: the built-in KSM cannot unmerge its pages, error %d; free memory and try again\n",
 		       err);
 	else
@@ -222,7 +238,7 @@ static size_t collect(struct mm_struct **mms, size_t skip)
 	struct pksm_native_slot *slot;
 	size_t n = 0;
 
-	guard(spinlock)(pksm_data_ksm_mmlist_lock);
+	spin_lock(pksm_data_ksm_mmlist_lock);
 	list_for_each_entry(slot, &pksm_data_ksm_mm_head->list, list) {
 		if (skip) {
 			skip--;
@@ -233,6 +249,7 @@ static size_t collect(struct mm_struct **mms, size_t skip)
 		if (n == ADOPT_BATCH)
 			break;
 	}
+	spin_unlock(pksm_data_ksm_mmlist_lock);
 	return n;
 }
 

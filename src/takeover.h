@@ -10,7 +10,7 @@
 struct mm_struct;
 
 int pksm_takeover_preflight(bool force);
-int pksm_takeover_drain(void);
+int pksm_takeover_drain(void (*sweep)(void));
 unsigned int pksm_takeover_run(void);
 int pksm_takeover_carry(void);
 int pksm_takeover_adopt(int (*enter)(struct mm_struct *mm));
