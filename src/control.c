@@ -19,6 +19,7 @@
 #include "item.h"
 #include "node.h"
 #include "pass.h"
+#include "reap.h"
 #include "shard.h"
 #include "space.h"
 #include "sweep.h"
@@ -181,7 +182,7 @@ static bool anything_merged(void)
 {
 	if (pksm_count_sum(PKSM_COUNT_NODES))
 		return true;
-	pksm_space_reap();
+	pksm_reap_now();
 	pksm_item_orphans_sweep();
 	return pksm_node_count();
 }

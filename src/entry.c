@@ -118,6 +118,7 @@ static void add_vma(struct vm_area_struct *vma)
 static void add_vmas(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
+
 	VMA_ITERATOR(vmi, mm, 0);
 
 	for_each_vma(vmi, vma)
@@ -129,6 +130,7 @@ static int del_vmas(struct mm_struct *mm)
 {
 	struct vm_area_struct *vma;
 	int err;
+
 	VMA_ITERATOR(vmi, mm, 0);
 
 	for_each_vma(vmi, vma) {

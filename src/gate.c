@@ -22,13 +22,15 @@ static unsigned long shut = PKSM_GATE_STOPPED;
 static bool try_enter(unsigned long why, int *idx)
 {
 	*idx = srcu_read_lock(&inside);
+	/* For sparse, which cannot follow a lock that is taken if a function succeeds. */
+	__release(&inside);
 	/*
 	 * srcu_read_lock() is a full barrier: either the closer's flag is seen
 	 * here, or the closer's synchronize_srcu() waits for this section.
 	 */
 	if (!(READ_ONCE(shut) & why))
 		return true;
-	srcu_read_unlock(&inside, *idx);
+	pksm_gate_leave(*idx);
 	return false;
 }
 
@@ -63,6 +65,7 @@ void pksm_gate_enter_offline(int *idx)
  */
 void pksm_gate_leave(int idx)
 {
+	__acquire(&inside);
 	srcu_read_unlock(&inside, idx);
 }
 

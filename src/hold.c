@@ -151,6 +151,7 @@ enum pksm_held pksm_hold_next(struct pksm_mm *space, unsigned long *addr, unsign
 {
 	struct vm_area_struct *vma;
 	unsigned int steps;
+
 	VMA_ITERATOR(vmi, space->mm, 0);
 
 	lockdep_assert_held_read(&space->life);

@@ -13,7 +13,7 @@
 
 #include "control.h"
 #include "hotplug.h"
-#include "shard.h"
+#include "stable.h"
 
 /*
  * A listener before us may refuse, and then CANCEL comes without GOING_OFFLINE:
@@ -31,7 +31,7 @@ static int notified(struct notifier_block *self, unsigned long action, void *arg
 		shut = true;
 		break;
 	case MEM_OFFLINE:
-		pksm_shard_pfn_forget(range->start_pfn, range->start_pfn + range->nr_pages);
+		pksm_stable_forget(range->start_pfn, range->start_pfn + range->nr_pages);
 		fallthrough;
 	case MEM_CANCEL_OFFLINE:
 		if (!shut)

@@ -27,6 +27,7 @@
 #include "node.h"
 #include "shard.h"
 #include "space.h"
+#include "stable.h"
 #include "trace.h"
 
 static struct kmem_cache *cache;
@@ -141,7 +142,7 @@ static void uncount(struct pksm_item *item)
 static struct pksm_node *unlink(struct pksm_item *item, struct folio *folio)
 {
 	struct pksm_node *node = item->node;
-	spinlock_t *lock = pksm_shard_node_lock(node);
+	spinlock_t *lock = pksm_stable_lock(node);
 
 	if (!folio)
 		lockdep_assert_held(lock);
@@ -149,13 +150,13 @@ static struct pksm_node *unlink(struct pksm_item *item, struct folio *folio)
 	if (!hlist_empty(&node->items))
 		return NULL;
 	if (!folio) {
-		pksm_shard_node_erase(node);
+		pksm_stable_erase(node);
 		return node;
 	}
 	/* Whoever meets the frame from now on, in the swap cache say, finds no node. */
 	WRITE_ONCE(folio->mapping, (void *)PAGE_MAPPING_KSM);
 	spin_lock(lock);
-	pksm_shard_node_erase(node);
+	pksm_stable_erase(node);
 	spin_unlock(lock);
 	return node;
 }
@@ -179,7 +180,7 @@ static bool detach(struct pksm_item *item)
 {
 	struct pksm_node *node = item->node, *dead = NULL;
 	struct anon_vma *anon_vma = item->anon_vma;
-	spinlock_t *lock = pksm_shard_node_lock(node);
+	spinlock_t *lock = pksm_stable_lock(node);
 	struct folio *folio = pksm_node_folio_lock(node);
 	bool stays = false;
 

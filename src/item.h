@@ -25,7 +25,10 @@ struct pksm_node;
 #define PKSM_ITEM_DEAD		BIT(4)	/* its record is gone: the claimer frees it */
 #define PKSM_ITEM_STATE		GENMASK(4, 0)
 
-/* The index of the item's shard lock, next to the state; never changes while others know the item. */
+/*
+ * The index of the item's shard lock, next to the state; it never changes while
+ * others know the item.
+ */
 #define PKSM_ITEM_LOCK_SHIFT	5
 #define PKSM_ITEM_LOCK_BITS	7
 

@@ -20,11 +20,11 @@
 #include "item.h"
 #include "node.h"
 #include "record.h"
-#include "shard.h"
 #include "space.h"
 #include "sweep.h"
 #include "sysfs.h"
 #include "takeover.h"
+#include "trees.h"
 #include "worker.h"
 
 /* Between two tries to give back hooks that the tracer does not let go of. */
@@ -59,7 +59,7 @@ static int __init engine_start(void)
 	int err;
 
 	pksm_content_init();
-	err = pksm_shard_init();
+	err = pksm_trees_init();
 	if (err)
 		return err;
 	err = pksm_node_init();
@@ -93,7 +93,7 @@ fail_record:
 fail_item:
 	pksm_node_exit();
 fail_node:
-	pksm_shard_exit();
+	pksm_trees_exit();
 	return err;
 }
 
@@ -105,7 +105,7 @@ static void engine_stop(void)
 	pksm_item_exit();
 	pksm_record_exit();
 	pksm_node_exit();
-	pksm_shard_exit();
+	pksm_trees_exit();
 }
 
 static int __init start(void)

@@ -24,6 +24,7 @@
 #include <linux/rmap.h>
 #include <linux/swap.h>
 
+#include "compat/mm.h"
 #include "compat/symbol.h"
 #include "content.h"
 #include "merge.h"
@@ -128,7 +129,7 @@ static enum pksm_outcome protect(struct pksm_side *side)
 	ptep = pksm_table_pte_lock(mm, side->addr, &ptl);
 	if (ptep) {
 		result = protect_entry(side, ptep);
-		pte_unmap_unlock(ptep, ptl);
+		pksm_mm_pte_unlock(ptep, ptl);
 	}
 	mmu_notifier_invalidate_range_end(&range);
 	return result;
@@ -209,7 +210,7 @@ static enum pksm_outcome replace(struct pksm_side *side, struct folio *target,
 	folio_put(old);
 	result = PKSM_MERGED;
 out_unlock:
-	pte_unmap_unlock(ptep, ptl);
+	pksm_mm_pte_unlock(ptep, ptl);
 out:
 	mmu_notifier_invalidate_range_end(&range);
 	return result;

@@ -104,7 +104,7 @@ out:
 static enum pksm_outcome recall_record(u64 *record, bool smart, u64 *last, bool *hashed)
 {
 	u8 age = pksm_record_age(*record), skips = pksm_record_skips(*record);
-	bool skip = smart && pksm_shard_skip(&age, &skips);
+	bool skip = smart && pksm_record_skip(&age, &skips);
 
 	*hashed = *record & PKSM_RECORD_HASHED;
 	*last = *record & PKSM_RECORD_HASH;
@@ -224,7 +224,7 @@ static void settle_pair(struct pksm_item *item, struct pksm_item *other, struct 
 	pksm_item_attach(item, node, folio, anon_vma, folio->index);
 	pksm_item_attach(other, node, folio, side->vma->anon_vma,
 			 pksm_mm_index(side->vma, side->addr));
-	pksm_shard_node_insert(node, nid);
+	pksm_shard_publish(node, nid);
 	pksm_shard_settle(item);
 	if (!pksm_shard_settle(other))
 		pksm_item_abandon(other, folio);

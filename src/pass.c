@@ -22,6 +22,7 @@
 #include "hold.h"
 #include "item.h"
 #include "pass.h"
+#include "reap.h"
 #include "space.h"
 #include "table.h"
 #include "takeover.h"
@@ -41,7 +42,7 @@ static void begin(void)
 {
 	lockdep_assert_held(&pass_lock);
 	pksm_takeover_adopt(pksm_space_adopt);
-	pksm_space_reap();
+	pksm_reap_now();
 	pksm_item_orphans_sweep();
 	/* Pages waiting in a CPU's batch for the LRU carry a reference: pinned, for us. */
 	lru_add_drain_all();

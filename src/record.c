@@ -135,6 +135,31 @@ static unsigned int lower_bound(const struct pksm_range *range, u16 index)
 }
 
 /**
+ * pksm_record_skip() - is a page to be skipped by age on this visit?
+ * @age: visits in vain so far; counted up
+ * @skips: visits still to be skipped; counted down
+ *
+ * The first visits are never skipped, so that a page can go through all steps;
+ * then ever more are, up to eight in a row.
+ * Return: true when it is.
+ */
+bool pksm_record_skip(u8 *age, u8 *skips)
+{
+	u8 old = *age;
+
+	if (old != U8_MAX)
+		*age = old + 1;
+	if (old < 3)
+		return false;
+	if (*skips) {
+		--*skips;
+		return true;
+	}
+	*skips = old <= 3 ? 1 : old <= 5 ? 2 : old <= 8 ? 4 : 8;
+	return false;
+}
+
+/**
  * pksm_record_slot() - the record of a page
  * @range: its range, or NULL
  * @addr: its address

@@ -21,7 +21,7 @@
 #include "item.h"
 #include "node.h"
 #include "rmap.h"
-#include "shard.h"
+#include "stable.h"
 #include "trace.h"
 
 #define for_each_covering(vmac, anon_vma, index)					\
@@ -104,7 +104,7 @@ void pksm_rmap_migrate(struct folio *newfolio, struct folio *folio)
 	 */
 	smp_wmb();
 	WRITE_ONCE(folio->mapping, (void *)PAGE_MAPPING_KSM);
-	pksm_shard_node_move(node, folio_nid(newfolio));
+	pksm_stable_move(node, folio_nid(newfolio));
 }
 
 #ifdef CONFIG_MEMORY_FAILURE

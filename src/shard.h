@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shards: the stable and unstable trees, keyed by content hash.
+ * Shards: finding equal content.
  */
 #ifndef PKSM_SHARD_H
 #define PKSM_SHARD_H
@@ -25,26 +25,18 @@ struct pksm_match {
 	struct pksm_item *other;
 };
 
-int pksm_shard_init(void);
-void pksm_shard_exit(void);
-
 spinlock_t *pksm_shard_item_lock(const struct pksm_item *item);
-spinlock_t *pksm_shard_node_lock(const struct pksm_node *node);
 
 bool pksm_shard_hash_set(struct pksm_item *item, u64 hash);
 void pksm_shard_adopt(struct pksm_item *item, const struct pksm_node *node);
 unsigned long pksm_shard_touch(struct pksm_item *item, bool smart, u64 *hash, bool *skip);
-bool pksm_shard_skip(u8 *age, u8 *skips);
 bool pksm_shard_lookup(struct pksm_item *item, s16 nid, unsigned int skip,
 		       struct pksm_match *match);
 bool pksm_shard_unclaim(struct pksm_item *item, bool flag);
 bool pksm_shard_settle(struct pksm_item *item);
 unsigned long pksm_shard_disown(struct pksm_item *item);
 
-void pksm_shard_node_insert(struct pksm_node *node, s16 nid);
-void pksm_shard_node_erase(struct pksm_node *node);
-void pksm_shard_node_move(struct pksm_node *node, s16 nid);
-void pksm_shard_pfn_forget(unsigned long start, unsigned long end);
+void pksm_shard_publish(struct pksm_node *node, s16 nid);
 void pksm_shard_flag_all(void);
 
 #endif

@@ -20,20 +20,17 @@
 #include <linux/hashtable.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "compat/mm.h"
-#include "gate.h"
-#include "record.h"
+#include "reap.h"
 #include "space.h"
 #include "trace.h"
 #include "worker.h"
 
 #define SPACE_HASH_BITS	10
-#define REAP_DELAY	DIV_ROUND_UP(HZ, 50)
+/* How long the reaper waits for an exit to unmap. */
 #define REAP_PATIENCE	(2 * HZ)
 
 static DEFINE_SPINLOCK(registry);
@@ -42,16 +39,8 @@ static LIST_HEAD(todo);
 static LIST_HEAD(done);
 static LIST_HEAD(asleep);
 static struct kmem_cache *cache;
-static struct workqueue_struct *reapers;
 static unsigned long awake;
 static unsigned long sweep;
-
-/* Dead, and nobody has a reference any more; registry lock. */
-static LIST_HEAD(dying);
-/* One at a time takes spaces off @dying, so that who waits for it has waited for all. */
-static DEFINE_MUTEX(reap_lock);
-static void reap_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(reaper, reap_work);
 
 static struct pksm_mm *find(const struct mm_struct *mm)
 {
@@ -62,69 +51,6 @@ static struct pksm_mm *find(const struct mm_struct *mm)
 		if (space->mm == mm)
 			return space;
 	return NULL;
-}
-
-static void reap(struct pksm_mm *space)
-{
-	list_del(&space->list);
-	pksm_record_drop_all(space);
-	mmdrop(space->mm);
-	kmem_cache_free(cache, space);
-}
-
-/*
- * While exit is still unmapping, merged pages look as if somebody without an item
- * mapped them, and each item would become an orphan for nothing: so it is waited
- * for, within reason.
- */
-static bool ripe(const struct pksm_mm *space)
-{
-	return pksm_mm_unmapped(space->mm) || time_after_eq(jiffies, space->deadline);
-}
-
-/**
- * pksm_space_reap() - free what dead processes have left
- *
- * So that a pass that begins after a process has gone ends with counters that know
- * nothing of it.
- * Context: process, inside the gate, or with the gate shut and hot-remove kept
- * away; sleeps.
- */
-void pksm_space_reap(void)
-{
-	struct pksm_mm *space, *next;
-	LIST_HEAD(now);
-	LIST_HEAD(later);
-
-	mutex_lock(&reap_lock);
-	spin_lock(&registry);
-	list_splice_init(&dying, &now);
-	spin_unlock(&registry);
-	list_for_each_entry_safe(space, next, &now, list) {
-		if (ripe(space))
-			reap(space);
-		else
-			list_move_tail(&space->list, &later);
-	}
-	spin_lock(&registry);
-	list_splice(&later, &dying);
-	spin_unlock(&registry);
-	mutex_unlock(&reap_lock);
-}
-
-static void reap_work(struct work_struct *work)
-{
-	bool more;
-	int idx;
-
-	pksm_gate_enter_offline(&idx);
-	pksm_space_reap();
-	pksm_gate_leave(idx);
-	spin_lock(&registry);
-	more = !list_empty(&dying);
-	spin_unlock(&registry);
-	if (more)
-		queue_delayed_work(reapers, &reaper, REAP_DELAY);
 }
 
 /**
@@ -222,9 +148,7 @@ void pksm_space_leave(struct mm_struct *mm)
 	down_write(&space->life);
 	space->dead = true;
 	up_write(&space->life);
-	space->deadline = jiffies;
-	if (!atomic_read(&mm->mm_users))
-		space->deadline += REAP_PATIENCE;
+	space->deadline = jiffies + (atomic_read(&mm->mm_users) ? 0 : REAP_PATIENCE);
 	trace_pksm_space_leave(mm);
 	pksm_space_put(space);
 }
@@ -329,12 +253,8 @@ void pksm_space_hold(struct pksm_mm *space)
  */
 void pksm_space_put(struct pksm_mm *space)
 {
-	if (!refcount_dec_and_test(&space->refs))
-		return;
-	spin_lock(&registry);
-	list_add_tail(&space->list, &dying);
-	spin_unlock(&registry);
-	queue_delayed_work(reapers, &reaper, 0);
+	if (refcount_dec_and_test(&space->refs))
+		pksm_reap_add(space);
 }
 
 /**
@@ -479,7 +399,17 @@ struct pksm_mm *pksm_space_sweep_get(void)
 }
 
 /**
- * pksm_space_init() - make the cache and the reaper's queue
+ * pksm_space_free() - the end of a space
+ * @space: dead, without records; not to be touched afterwards
+ */
+void pksm_space_free(struct pksm_mm *space)
+{
+	mmdrop(space->mm);
+	kmem_cache_free(cache, space);
+}
+
+/**
+ * pksm_space_init() - make the cache
  *
  * Context: module load.
  * Return: 0 or -ENOMEM.
@@ -487,14 +417,7 @@ struct pksm_mm *pksm_space_sweep_get(void)
 int __init pksm_space_init(void)
 {
 	cache = KMEM_CACHE(pksm_mm, SLAB_ACCOUNT | SLAB_NO_MERGE);
-	if (!cache)
-		return -ENOMEM;
-	reapers = alloc_workqueue("pksm_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!reapers) {
-		kmem_cache_destroy(cache);
-		return -ENOMEM;
-	}
-	return 0;
+	return cache ? 0 : -ENOMEM;
 }
 
 static struct mm_struct *any(void)
@@ -526,8 +449,6 @@ void pksm_space_exit(void)
 		pksm_space_leave(mm);
 		mmdrop(mm);
 	}
-	cancel_delayed_work_sync(&reaper);
-	pksm_space_reap();
-	destroy_workqueue(reapers);
+	pksm_reap_exit();
 	kmem_cache_destroy(cache);
 }

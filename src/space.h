@@ -87,6 +87,6 @@ void pksm_space_defer(struct pksm_mm *space);
 void pksm_space_pass_begin(void);
 void pksm_space_sweep_begin(void);
 struct pksm_mm *pksm_space_sweep_get(void);
-void pksm_space_reap(void);
+void pksm_space_free(struct pksm_mm *space);
 
 #endif

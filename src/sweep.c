@@ -21,6 +21,7 @@
 
 #include "item.h"
 #include "node.h"
+#include "reap.h"
 #include "record.h"
 #include "space.h"
 #include "sweep.h"
@@ -40,6 +41,7 @@ static int unmerge_from(struct mm_struct *mm, unsigned long *addr)
 {
 	struct vm_area_struct *vma;
 	int err;
+
 	VMA_ITERATOR(vmi, mm, *addr);
 
 	for_each_vma(vmi, vma) {
@@ -175,7 +177,7 @@ int pksm_sweep_rest(bool forever)
 	unsigned int try;
 
 	for (try = 0;; try++) {
-		pksm_space_reap();
+		pksm_reap_now();
 		pksm_item_orphans_sweep();
 		if (!pksm_node_count())
 			return 0;

@@ -19,6 +19,7 @@
 #include <linux/swap.h>
 #include <linux/swapops.h>
 
+#include "compat/mm.h"
 #include "table.h"
 
 /* The entry of the last-but-one level, or NULL and how far nothing is mapped. */
@@ -75,7 +76,7 @@ unsigned long pksm_table_next(struct mm_struct *mm, unsigned long addr, unsigned
  * @addr: the page's address
  * @ptl: set to the lock that is held
  *
- * Return: to be given to pte_unmap_unlock(); NULL when there is no table of the
+ * Return: to be given to pksm_mm_pte_unlock(); NULL when there is no table of the
  * last level, then nothing is held.
  */
 pte_t *pksm_table_pte_lock(struct mm_struct *mm, unsigned long addr, spinlock_t **ptl)
@@ -93,7 +94,7 @@ pte_t *pksm_table_pte_lock(struct mm_struct *mm, unsigned long addr, spinlock_t 
 	value = pmdp_get_lockless(pmd);
 	if (!pmd_present(value) || pmd_leaf(value))
 		return NULL;
-	return pte_offset_map_lock(mm, pmd, addr, ptl);
+	return pksm_mm_pte_lock(mm, pmd, addr, ptl);
 }
 
 /**
@@ -122,7 +123,7 @@ bool pksm_table_maps(struct mm_struct *mm, unsigned long addr, unsigned long pfn
 	if (!ptep)
 		return false;
 	pte = ptep_get_lockless(ptep);
-	pte_unmap(ptep);
+	pksm_mm_pte_unmap(ptep);
 	return pte_present(pte) && pte_pfn(pte) == pfn;
 }
 
@@ -219,7 +220,7 @@ unsigned int pksm_table_collect(struct vm_area_struct *vma, unsigned long addr,
 		return 0;
 	if (pmd_leaf(value))
 		return collect_huge(vma, addr, end, pmd, entries);
-	start = pte_offset_map_lock(vma->vm_mm, pmd, addr, &ptl);
+	start = pksm_mm_pte_lock(vma->vm_mm, pmd, addr, &ptl);
 	if (!start)
 		return 0;
 	for (ptep = start; addr < end; ptep++, addr += PAGE_SIZE) {
@@ -230,7 +231,7 @@ unsigned int pksm_table_collect(struct vm_area_struct *vma, unsigned long addr,
 		if (page && candidate(page_folio(page)))
 			note(&entries[nr++], addr, page);
 	}
-	pte_unmap_unlock(start, ptl);
+	pksm_mm_pte_unlock(start, ptl);
 	return nr;
 }
 
@@ -292,6 +293,6 @@ unsigned int pksm_table_merged(struct vm_area_struct *vma, unsigned long addr,
 	for (ptep = start; addr < end && nr < max; ptep++, addr += PAGE_SIZE)
 		if (merged(vma, addr, ptep_get(ptep)))
 			addrs[nr++] = addr;
-	pte_unmap_unlock(start, ptl);
+	pksm_mm_pte_unlock(start, ptl);
 	return nr;
 }

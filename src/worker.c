@@ -159,10 +159,17 @@ static unsigned int scan_some(struct pksm_worker *w, unsigned int budget)
 	return step == NAP ? budget : 0;
 }
 
+/* Is there a reason to end a sleep that was to take this long? */
+static bool called(unsigned int msecs)
+{
+	return kthread_should_stop() || msecs != READ_ONCE(pksm_tunables.sleep_millisecs);
+}
+
 static int run(void *data)
 {
 	struct pksm_worker *w = data;
 	unsigned int budget = 0, msecs;
+	unsigned long nap;
 
 	set_freezable();
 	set_user_nice(current, 5);
@@ -173,12 +180,8 @@ static int run(void *data)
 		}
 		budget = scan_some(w, budget ? budget : READ_ONCE(pksm_tunables.pages_to_scan));
 		msecs = READ_ONCE(pksm_tunables.sleep_millisecs);
-		if (budget)
-			wait_event_freezable_timeout(hurried, kthread_should_stop(), 1);
-		else
-			wait_event_freezable_timeout(hurried, kthread_should_stop() ||
-				msecs != READ_ONCE(pksm_tunables.sleep_millisecs),
-				msecs_to_jiffies(msecs));
+		nap = budget ? 1 : msecs_to_jiffies(msecs);
+		wait_event_freezable_timeout(hurried, called(msecs), nap);
 		cond_resched();
 	}
 	return 0;

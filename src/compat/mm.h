@@ -8,6 +8,7 @@
 
 #include <linux/atomic.h>
 #include <linux/mm.h>
+#include <linux/pgtable.h>
 #include <linux/rmap.h>
 #include <linux/sched/coredump.h>
 
@@ -25,6 +26,30 @@ static inline void pksm_mm_records_add(struct mm_struct *mm, long n)
 {
 	BUILD_BUG_ON(sizeof(mm->ksm_rmap_items) != sizeof(atomic_long_t));
 	atomic_long_add(n, (atomic_long_t *)&mm->ksm_rmap_items);
+}
+
+/*
+ * The last level of page tables. The kernel's own inline functions tell sparse of
+ * a lock that is taken if they succeed, which it cannot follow out of them; so
+ * taking is not told at all here, and releasing balances itself.
+ */
+static inline pte_t *pksm_mm_pte_lock(struct mm_struct *mm, pmd_t *pmd, unsigned long addr,
+				      spinlock_t **ptl)
+{
+	return __pte_offset_map_lock(mm, pmd, addr, ptl);
+}
+
+static inline void pksm_mm_pte_unlock(pte_t *ptep, spinlock_t *ptl)
+{
+	__acquire(ptl);
+	__acquire(RCU);
+	pte_unmap_unlock(ptep, ptl);
+}
+
+static inline void pksm_mm_pte_unmap(pte_t *ptep)
+{
+	__acquire(RCU);
+	pte_unmap(ptep);
 }
 
 /*
