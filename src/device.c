@@ -19,7 +19,7 @@
  * An administrator who accepts that can widen the mode.
  */
 
-#define pr_fmt(fmt) "pksm: " fmt
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
