@@ -297,11 +297,16 @@ static struct miscdevice device = {
  * engine and its entry points must be live.
  *
  * Context: process, may sleep, no lock held.
- * Return: 0, or the error of misc_register().
+ * Return: 0, or the error of misc_register(), reported.
  */
 int pksm_device_init(void)
 {
-	return misc_register(&device);
+	int err = misc_register(&device);
+
+	if (err)
+		pr_err("not loaded: %s cannot be made, error %d; remove what has its name\n",
+		       PKSM_DEVICE, err);
+	return err;
 }
 
 /**
