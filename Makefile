@@ -21,8 +21,7 @@ check:
 	@$(H)/check
 
 demo:
-	@$(H)/host-packages
-	@tests/demo
+	@tests/demo/run
 
 style sparse warn dkms:
 	@$(H)/static $@

@@ -72,7 +72,13 @@ static int enrol(struct mm_struct *mm)
 	return 0;
 }
 
-static bool compatible(const struct vm_area_struct *vma)
+/**
+ * pksm_entry_mergeable() - whether pages of an area could ever be merged
+ * @vma: the area; the mmap lock is held
+ *
+ * Return: false for shared, device, huge page file and droppable memory.
+ */
+bool pksm_entry_mergeable(const struct vm_area_struct *vma)
 {
 	return !(vma->vm_flags & (VM_SHARED | VM_MAYSHARE | VM_PFNMAP | VM_IO | VM_DONTEXPAND |
 				  VM_HUGETLB | VM_MIXEDMAP | VM_DROPPABLE)) &&
@@ -87,7 +93,7 @@ static int madvise(struct vm_area_struct *vma, unsigned long start, unsigned lon
 	switch (advice) {
 	case MADV_MERGEABLE:
 		/* Advice for an area that cannot be merged is ignored, not refused. */
-		if ((vma->vm_flags & VM_MERGEABLE) || !compatible(vma))
+		if ((vma->vm_flags & VM_MERGEABLE) || !pksm_entry_mergeable(vma))
 			return 0;
 		err = enrol(vma->vm_mm);
 		if (err)
@@ -108,7 +114,7 @@ static int madvise(struct vm_area_struct *vma, unsigned long start, unsigned lon
 
 static void add_vma(struct vm_area_struct *vma)
 {
-	if (!pksm_mm_merge_any(vma->vm_mm) || (vma->vm_flags & VM_MERGEABLE) || !compatible(vma))
+	if (!pksm_mm_merge_any(vma->vm_mm) || (vma->vm_flags & VM_MERGEABLE) || !pksm_entry_mergeable(vma))
 		return;
 	vm_flags_set(vma, VM_MERGEABLE);
 	/* As a fork: without memory the area is not scanned; nothing else follows. */
@@ -122,7 +128,7 @@ static void add_vmas(struct mm_struct *mm)
 	VMA_ITERATOR(vmi, mm, 0);
 
 	for_each_vma(vmi, vma)
-		if (!(vma->vm_flags & VM_MERGEABLE) && compatible(vma))
+		if (!(vma->vm_flags & VM_MERGEABLE) && pksm_entry_mergeable(vma))
 			vm_flags_set(vma, VM_MERGEABLE);
 }
 
@@ -188,12 +194,19 @@ int pksm_entry_disable_merge_any(struct mm_struct *mm)
 	return 0;
 }
 
-static int disable(struct mm_struct *mm)
+/**
+ * pksm_entry_disable() - take back all memory of a process, however registered
+ * @mm: its space; the mmap lock is held for writing
+ *
+ * Return: 0, or as pksm_unmerge_vma(); areas may have been taken back by then,
+ * unless all of the process was registered: then all of it is still.
+ */
+int pksm_entry_disable(struct mm_struct *mm)
 {
 	mmap_assert_write_locked(mm);
-	if (!pksm_mm_registered(mm))
-		return 0;
-	return pksm_mm_merge_any(mm) ? pksm_entry_disable_merge_any(mm) : del_vmas(mm);
+	if (pksm_mm_merge_any(mm))
+		return pksm_entry_disable_merge_any(mm);
+	return pksm_mm_registered(mm) ? del_vmas(mm) : 0;
 }
 
 static long profit(struct mm_struct *mm)
@@ -287,7 +300,7 @@ REPLACE(int, ksm_madvise, (struct vm_area_struct *vma, unsigned long start, unsi
 REPLACE_VOID(ksm_add_vma, (struct vm_area_struct *vma), add_vma(vma))
 REPLACE(int, ksm_enable_merge_any, (struct mm_struct *mm), pksm_entry_enable_merge_any(mm))
 REPLACE(int, ksm_disable_merge_any, (struct mm_struct *mm), pksm_entry_disable_merge_any(mm))
-REPLACE(int, ksm_disable, (struct mm_struct *mm), disable(mm))
+REPLACE(int, ksm_disable, (struct mm_struct *mm), pksm_entry_disable(mm))
 REPLACE(long, ksm_process_profit, (struct mm_struct *mm), profit(mm))
 REPLACE_VOID(rmap_walk_ksm, (struct folio *folio, struct rmap_walk_control *rwc),
 	     pksm_rmap_walk(folio, rwc))

@@ -10,11 +10,14 @@
 #include "hook.h"
 
 struct mm_struct;
+struct vm_area_struct;
 
 extern struct pksm_hook pksm_entry_hooks[];
 extern const size_t pksm_entry_count;
 
 int pksm_entry_enable_merge_any(struct mm_struct *mm);
 int pksm_entry_disable_merge_any(struct mm_struct *mm);
+int pksm_entry_disable(struct mm_struct *mm);
+bool pksm_entry_mergeable(const struct vm_area_struct *vma);
 
 #endif

@@ -14,6 +14,7 @@
 #include "compat/symbol.h"
 #include "content.h"
 #include "control.h"
+#include "device.h"
 #include "entry.h"
 #include "hook.h"
 #include "hotplug.h"
@@ -140,6 +141,9 @@ static int __init start(void)
 	err = pksm_takeover_adopt(pksm_space_adopt);
 	if (err)
 		goto fail_drain;
+	err = pksm_device_init();
+	if (err)
+		goto fail_drain;
 	pksm_control_run_init(pksm_takeover_run());
 	pksm_sysfs_open();
 	return 0;
@@ -163,6 +167,7 @@ fail_hooks:
 
 static void __exit stop(void)
 {
+	pksm_device_exit();
 	pksm_sysfs_close();
 	pksm_control_unmerge_all();
 	release_hooks();
