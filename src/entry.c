@@ -114,7 +114,8 @@ static int madvise(struct vm_area_struct *vma, unsigned long start, unsigned lon
 
 static void add_vma(struct vm_area_struct *vma)
 {
-	if (!pksm_mm_merge_any(vma->vm_mm) || (vma->vm_flags & VM_MERGEABLE) || !pksm_entry_mergeable(vma))
+	if (!pksm_mm_merge_any(vma->vm_mm) || (vma->vm_flags & VM_MERGEABLE) ||
+	    !pksm_entry_mergeable(vma))
 		return;
 	vm_flags_set(vma, VM_MERGEABLE);
 	/* As a fork: without memory the area is not scanned; nothing else follows. */

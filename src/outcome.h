@@ -27,8 +27,8 @@
 	X(FULL, "full")				\
 	X(NOMEM, "nomem")
 
-/**
- * enum pksm_outcome - see the comment at its uses in page.c
+/*
+ * enum pksm_outcome: what became of a page.
  *
  * MERGED: was merged already and is where it should be. ADOPTED: was merged,
  * its item was missing (a fork) and was appended. ZERO, JOINED, PAIRED: merged

@@ -41,6 +41,8 @@
 /**
  * pksm_page_transient() - is it worth coming back to this page in the same pass?
  * @outcome: of its visit
+ *
+ * Return: true when what kept it from being merged may be gone in a moment.
  */
 bool pksm_page_transient(enum pksm_outcome outcome)
 {

@@ -26,6 +26,8 @@
 /**
  * pksm_shard_item_lock() - the lock of an item's state
  * @item: any item
+ *
+ * Return: the lock; the same as long as the item is in a tree.
  */
 spinlock_t *pksm_shard_item_lock(const struct pksm_item *item)
 {

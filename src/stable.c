@@ -20,6 +20,8 @@
 /**
  * pksm_stable_lock() - the lock of a node's place in the trees
  * @node: a node
+ *
+ * Return: the lock; always the same.
  */
 spinlock_t *pksm_stable_lock(const struct pksm_node *node)
 {

@@ -22,6 +22,8 @@ static struct pksm_trees *trees;
 /**
  * pksm_trees_lock() - a shard's lock by its index
  * @index: below PKSM_TREES
+ *
+ * Return: the lock.
  */
 spinlock_t *pksm_trees_lock(unsigned int index)
 {
@@ -32,6 +34,8 @@ spinlock_t *pksm_trees_lock(unsigned int index)
  * pksm_trees_at() - a shard's trees
  * @index: of the shard
  * @nid: NUMA node; 0 while merging across nodes is allowed
+ *
+ * Return: its roots, to be touched under the shard's lock.
  */
 struct pksm_trees *pksm_trees_at(unsigned int index, s16 nid)
 {
