@@ -14,6 +14,7 @@
 #include "compat/symbol.h"
 #include "content.h"
 #include "control.h"
+#include "debug.h"
 #include "device.h"
 #include "entry.h"
 #include "hook.h"
@@ -144,6 +145,7 @@ static int __init start(void)
 	err = pksm_device_init();
 	if (err)
 		goto fail_drain;
+	pksm_debug_init();
 	pksm_control_run_init(pksm_takeover_run());
 	pksm_sysfs_open();
 	return 0;
@@ -167,6 +169,7 @@ fail_hooks:
 
 static void __exit stop(void)
 {
+	pksm_debug_exit();
 	pksm_device_exit();
 	pksm_sysfs_close();
 	pksm_control_unmerge_all();
