@@ -118,7 +118,7 @@ bool pksm_item_on(const struct pksm_item *item, const struct pksm_node *node)
 {
 	if (!item || pksm_item_state(item) != PKSM_ITEM_STABLE)
 		return false;
-	/* Attached before the state was set (pksm_shard_settle() unlocks). */
+	/* Pairs with the release when the state was set: attached before that. */
 	smp_rmb();
 	return item->node == node;
 }

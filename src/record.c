@@ -352,18 +352,21 @@ static void cut(struct pksm_mm *space, struct pksm_range *range, u16 from, u16 t
  * @space: the space, whose claim on that part the caller holds
  * @start: first address
  * @end: one behind the last
+ * @max: ranges to look at, at most
  *
  * Context: inside the gate; sleeps for locks of merged pages.
+ * Return: @end when done, otherwise where to go on.
  */
-void pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end)
+unsigned long pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end,
+			       unsigned int max)
 {
 	struct pksm_range *range;
 	unsigned long next;
 
-	while (start < end) {
+	while (start < end && max--) {
 		range = first_from(space, start);
 		if (!range || range->start >= end)
-			return;
+			return end;
 		start = max(start, range->start);
 		next = min(end, range->start + PKSM_RANGE_SIZE);
 		if (range->nr)
@@ -373,6 +376,7 @@ void pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long 
 		start = next;
 		cond_resched();
 	}
+	return start;
 }
 
 /**
@@ -383,7 +387,7 @@ void pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long 
  */
 void pksm_record_drop_all(struct pksm_mm *space)
 {
-	pksm_record_drop(space, 0, ULONG_MAX);
+	pksm_record_drop(space, 0, ULONG_MAX, UINT_MAX);
 }
 
 /**

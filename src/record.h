@@ -82,7 +82,8 @@ struct pksm_range *pksm_record_sync(struct pksm_mm *space, unsigned long start,
 				    unsigned int nr, struct pksm_scratch *scratch);
 bool pksm_record_skip(u8 *age, u8 *skips);
 u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr);
-void pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end);
+unsigned long pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end,
+			       unsigned int max);
 void pksm_record_drop_all(struct pksm_mm *space);
 
 #endif

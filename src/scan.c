@@ -22,6 +22,9 @@
 /* Pages of one batch: some 30 microseconds of hashing. */
 #define BATCH	64U
 
+/* Ranges that are forgotten in one batch. */
+#define GAP_RANGES	8
+
 static bool noteworthy(enum pksm_outcome outcome)
 {
 	return outcome != PKSM_MERGED && outcome != PKSM_RESTING && outcome != PKSM_SKIPPED;
@@ -95,8 +98,8 @@ static void skip_hole(struct pksm_claim *claim)
 
 	if (pksm_hold_next(claim->space, &addr, &stop) == PKSM_HELD_NONE || addr > claim->end)
 		addr = claim->end;
-	pksm_record_drop(claim->space, claim->at, addr);
-	claim->at = addr;
+	/* Within one range. */
+	claim->at = pksm_record_drop(claim->space, claim->at, addr, 1);
 }
 
 static enum pksm_scan_step step(struct pksm_scan *scan, struct pksm_claim *claim,
@@ -127,6 +130,11 @@ static enum pksm_scan_step step(struct pksm_scan *scan, struct pksm_claim *claim
 	return PKSM_SCAN_MORE;
 }
 
+static enum pksm_scan_step whole(const struct pksm_claim *claim)
+{
+	return claim->at < claim->end ? PKSM_SCAN_MORE : PKSM_SCAN_DONE;
+}
+
 /**
  * pksm_scan_batch() - visit some pages of a claim
  * @scan: the caller's
@@ -147,8 +155,8 @@ enum pksm_scan_step pksm_scan_batch(struct pksm_scan *scan, struct pksm_claim *c
 	struct mem_cgroup *memcg, *old;
 
 	if (claim->gap < claim->start) {
-		pksm_record_drop(space, claim->gap, claim->start);
-		claim->gap = claim->start;
+		claim->gap = pksm_record_drop(space, claim->gap, claim->start, GAP_RANGES);
+		return claim->gap < claim->start ? PKSM_SCAN_MORE : whole(claim);
 	}
 	if (claim->at >= claim->end || !pksm_hold_alive(space))
 		return PKSM_SCAN_DONE;

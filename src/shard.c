@@ -37,7 +37,8 @@ spinlock_t *pksm_shard_item_lock(const struct pksm_item *item)
 static void set_state(struct pksm_item *item, unsigned long state)
 {
 	lockdep_assert_held(pksm_shard_item_lock(item));
-	WRITE_ONCE(item->word, (item->word & ~PKSM_ITEM_STATE) | state);
+	/* Pairs with pksm_item_on(): what the state makes valid comes first. */
+	smp_store_release(&item->word, (item->word & ~PKSM_ITEM_STATE) | state);
 }
 
 static void unstable_insert(struct pksm_item *item, unsigned long flag)

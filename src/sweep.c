@@ -8,8 +8,7 @@
  * children whose registration failed for lack of memory: for the second, every
  * process's page tables are walked; the first are waited for.
  *
- * Locks, all waited for: a space's life lock for reading, then its mmap lock for
- * reading; both let go now and then.
+ * Waits for each space's mmap lock, for reading, and lets go of it now and then.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -66,15 +65,20 @@ static int unmerge_mm(struct mm_struct *mm, unsigned long *addr)
 	return err;
 }
 
+/*
+ * The space's users are held instead of its life: who registers a process may have
+ * to take that back, which waits for its life with the mmap lock held.
+ */
 static int unmerge_space(struct pksm_mm *space)
 {
 	unsigned long addr = 0;
 	int err = -EAGAIN;
 
 	while (err == -EAGAIN) {
-		down_read(&space->life);
-		err = space->dead ? 0 : unmerge_mm(space->mm, &addr);
-		up_read(&space->life);
+		if (!mmget_not_zero(space->mm))
+			return 0;
+		err = unmerge_mm(space->mm, &addr);
+		mmput_async(space->mm);
 		cond_resched();
 	}
 	/* Our reference keeps the reaper away. */

@@ -49,7 +49,7 @@ static int unshare(struct vm_area_struct *vma, unsigned long addr)
  * @vma: the VMA; its mmap lock is held
  * @start: from where; set to how far it went
  * @end: one behind the last address
- * @gently: stop with -EAGAIN when somebody waits for the mmap lock, or exits
+ * @gently: stop with -EAGAIN when somebody waits for the mmap lock
  *
  * Context: process; sleeps for memory.
  * Return: 0 when done; -EINTR after a fatal signal; -ERESTARTSYS, if @gently, on
@@ -69,8 +69,7 @@ int pksm_unmerge_range(struct vm_area_struct *vma, unsigned long *start, unsigne
 			return -EINTR;
 		if (gently && signal_pending(current))
 			return -ERESTARTSYS;
-		if (gently && (mmap_lock_is_contended(vma->vm_mm) ||
-			       !atomic_read(&vma->vm_mm->mm_users)))
+		if (gently && mmap_lock_is_contended(vma->vm_mm))
 			return -EAGAIN;
 		cond_resched();
 		*start = pksm_table_next(vma->vm_mm, *start, end);
