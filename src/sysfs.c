@@ -67,7 +67,7 @@ static ssize_t show(struct kobject *kobj, struct kobj_attribute *attr, char *buf
 }
 
 static ssize_t store_ordered(struct kobject *kobj, struct kobj_attribute *attr,
-			   const char *buf, size_t count)
+			     const char *buf, size_t count)
 {
 	size_t i = index_of(attr);
 	ssize_t ret;
