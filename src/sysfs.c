@@ -7,7 +7,7 @@
  * functions their attributes point to.
  *
  * Entered by whoever reads or writes a file, and by the thread that loads and
- * unloads the module. May sleep. It owns gate, which readers of files do not
+ * unloads the module. May sleep. It owns handover, which readers of files do not
  * take: a monitor is answered at once, whatever goes on.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -31,9 +31,9 @@
  * Outermost: under it, whatever a write needs. Nothing of ours is held when it
  * is taken.
  */
-static DECLARE_RWSEM(gate);
+static DECLARE_RWSEM(handover);
 
-/* Ours are the answers, or else the built-in engine's. Changed under gate. */
+/* Ours are the answers, or else the built-in engine's. Changed under handover. */
 static bool ours;
 
 /* Counts threads in show() and store(). */
@@ -66,13 +66,13 @@ static ssize_t show(struct kobject *kobj, struct kobj_attribute *attr, char *buf
 	return ret;
 }
 
-static ssize_t store_gated(struct kobject *kobj, struct kobj_attribute *attr,
-			   const char *buf, size_t count)
+static ssize_t store_ordered(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
 {
 	size_t i = index_of(attr);
 	ssize_t ret;
 
-	if (down_read_interruptible(&gate))
+	if (down_read_interruptible(&handover))
 		return -ERESTARTSYS;
 	if (ours) {
 		ret = knobs[i]->store(knobs[i], buf);
@@ -81,7 +81,7 @@ static ssize_t store_gated(struct kobject *kobj, struct kobj_attribute *attr,
 	} else {
 		ret = pksm_builtin_files[i].store(kobj, attr, buf, count);
 	}
-	up_read(&gate);
+	up_read(&handover);
 	return ret;
 }
 
@@ -91,7 +91,7 @@ static ssize_t store(struct kobject *kobj, struct kobj_attribute *attr,
 	ssize_t ret;
 
 	this_cpu_inc(inside);
-	ret = store_gated(kobj, attr, buf, count);
+	ret = store_ordered(kobj, attr, buf, count);
 	this_cpu_dec(inside);
 	return ret;
 }
@@ -128,7 +128,7 @@ int pksm_sysfs_attach(void)
 
 	if (err)
 		return err;
-	down_write(&gate);
+	down_write(&handover);
 	for (size_t i = 0; i < pksm_builtin_count; i++) {
 		const struct pksm_builtin_file *file = &pksm_builtin_files[i];
 
@@ -149,7 +149,7 @@ int pksm_sysfs_attach(void)
 void pksm_sysfs_open(void)
 {
 	WRITE_ONCE(ours, true);
-	up_write(&gate);
+	up_write(&handover);
 }
 
 /**
@@ -162,7 +162,7 @@ void pksm_sysfs_open(void)
  */
 void pksm_sysfs_close(void)
 {
-	down_write(&gate);
+	down_write(&handover);
 }
 
 /**
@@ -183,6 +183,6 @@ void pksm_sysfs_detach(void)
 		WRITE_ONCE(file->attr->show, file->show);
 		WRITE_ONCE(file->attr->store, file->store);
 	}
-	up_write(&gate);
+	up_write(&handover);
 	pksm_inside_drain(&inside);
 }

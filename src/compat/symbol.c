@@ -30,7 +30,8 @@ type name parameters						\
 {								\
 	return static_call(pksm_symbol_##name) arguments;	\
 }
-#define PKSM_DATA(type, name) typeof(type *) pksm_data_##name;
+
+#define PKSM_DATA(type, name) type *pksm_data_##name;
 #include "symbols.h"
 
 /*

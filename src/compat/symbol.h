@@ -33,7 +33,7 @@
 
 /* Declared once more, so that a prototype that drifted stops the build. */
 #define PKSM_FUNCTION(type, name, parameters, arguments) type name parameters;
-#define PKSM_DATA(type, name) extern typeof(type *) pksm_data_##name;
+#define PKSM_DATA(type, name) extern typeof(type) *pksm_data_##name;
 #include "symbols.h"
 
 int pksm_symbol_init(const char *missing);
