@@ -26,6 +26,10 @@ demo:
 style sparse warn dkms:
 	@$(H)/static $@
 
+planted:
+	@$(H)/host-packages
+	@$(H)/planted
+
 debug-kernel:
 	@$(H)/host-packages
 	@$(H)/debug-kernel
@@ -42,8 +46,9 @@ help:
 	@echo "make sparse       sparse over the module"
 	@echo "make warn         the module with W=1, any warning is an error"
 	@echo "make dkms         the module built by dkms"
+	@echo "make planted      faults on purpose: shows that the harness finds them"
 	@echo "make stock-kernel fetch the stock kernel into the cache, print its folder"
 	@echo "make debug-kernel build the debug twin into the cache, print its folder"
 	@echo "make clean        remove what was built here (the cache stays)"
 
-.PHONY: all clean check demo style sparse warn dkms debug-kernel stock-kernel help
+.PHONY: all clean check demo style sparse warn dkms planted debug-kernel stock-kernel help
