@@ -7,7 +7,10 @@
  * keeps working; then everything is unmerged and gone. The kernel would run
  * into text that is not there any more if it did not wait.
  *
- * group: loading
+ * A forced removal taints the kernel, which switches lockdep off: its group comes
+ * last in a lane.
+ *
+ * group: forced
  */
 #include <errno.h>
 #include <string.h>

@@ -23,7 +23,7 @@
  * Emulated CPUs under the checks of a debug kernel are slow; nothing else
  * depends on this figure.
  */
-#define PATIENCE_SECONDS 100
+#define PATIENCE_SECONDS 250
 
 static const struct {
 	const char *name;

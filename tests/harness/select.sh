@@ -8,6 +8,7 @@
 #	group: module		pksm is loaded before it (the default)
 #	group: loading		pksm is absent; the test loads and removes it
 #	group: native		the built-in engine; pksm is absent
+#	group: forced		as loading, but taints the kernel: last in a lane
 #
 # and a lane names the groups that it runs. A test of two groups of a lane is
 # run twice there. An entry of the guest's list is TEST:GROUP.
