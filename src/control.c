@@ -182,7 +182,7 @@ static bool anything_merged(void)
 {
 	if (pksm_count_sum(PKSM_COUNT_NODES))
 		return true;
-	pksm_reap_now();
+	pksm_reap_now(0);
 	pksm_item_orphans_sweep();
 	return pksm_node_count();
 }

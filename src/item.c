@@ -7,10 +7,9 @@
  * frame is gone nobody but the owners of the items can reach the list, and the
  * shard lock covers it.
  *
- * An orphan is an item whose record went away while the frame was mapped more
- * often than it has items: a child that was forked and not yet visited maps it,
- * and can be found only through the anon_vma of this item. It stays on the list
- * until the frame is gone or every mapping has an item.
+ * An orphan is an item whose record went away while a child that was forked and not
+ * yet visited maps the frame, and can be found only through the anon_vma of this
+ * item. It stays on the list until the frame is gone or the child has an item.
  *
  * Entered by workers, the reaper and the controller, inside the gate. Owns the
  * orphans lock, which covers the list of them and nests inside everything.
@@ -29,6 +28,7 @@
 #include "space.h"
 #include "stable.h"
 #include "trace.h"
+#include "tunable.h"
 
 static struct kmem_cache *cache;
 
@@ -172,6 +172,47 @@ static void orphan(struct pksm_item *item)
 	schedule_delayed_work(&sweeper, SWEEP_PERIOD);
 }
 
+/* Is the mapping of @mm at the item's index found through another item? */
+static bool covered(const struct pksm_item *item, const struct mm_struct *mm)
+{
+	struct pksm_item *other;
+
+	hlist_for_each_entry(other, &item->node->items, link) {
+		if (other == item || other->index != item->index)
+			continue;
+		if (other->anon_vma == item->anon_vma ||
+		    (other->space && other->space->mm == mm))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does somebody rely on this item, which is about to leave? The frame has to be
+ * mapped more often than it has sharers, and a process other than the item's owner
+ * has to be within its reach, and out of that of all others.
+ */
+static bool needed(const struct pksm_item *item, const struct folio *folio)
+{
+	const struct mm_struct *owner = item->space ? item->space->mm : NULL;
+	struct anon_vma *anon_vma = item->anon_vma;
+	struct anon_vma_chain *vmac;
+	bool found = false;
+
+	if (folio_mapcount(folio) <= item->node->sharers)
+		return false;
+	anon_vma_lock_read(anon_vma);
+	pksm_mm_for_each_covering(vmac, anon_vma, item->index) {
+		const struct mm_struct *mm = vmac->vma->vm_mm;
+
+		found = mm != owner && !covered(item, mm);
+		if (found)
+			break;
+	}
+	anon_vma_unlock_read(anon_vma);
+	return found;
+}
+
 /*
  * Take a stable item off its page. Returns false when it has to stay on the list,
  * as an orphan. An orphan has been uncounted before.
@@ -187,8 +228,12 @@ static bool detach(struct pksm_item *item)
 	if (folio) {
 		if (item->space)
 			uncount(item);
-		/* Mapped without items: somebody relies on this one. */
-		stays = folio_mapcount(folio) > node->sharers;
+		if (node->sharers + 1 == READ_ONCE(pksm_tunables.max_page_sharing))
+			pksm_shard_renew(node);
+		/* A mapped page keeps its node, and a node its last item. */
+		stays = needed(item, folio) ||
+			(folio_mapped(folio) &&
+			 hlist_is_singular_node(&item->link, &node->items));
 		if (!stays)
 			dead = unlink(item, folio);
 		folio_unlock(folio);

@@ -49,6 +49,12 @@ bool pksm_page_transient(enum pksm_outcome outcome)
 	return outcome == PKSM_BUSY || outcome == PKSM_PINNED;
 }
 
+/* The NUMA node whose trees a page belongs to. */
+static s16 tree_nid(const struct page *page)
+{
+	return READ_ONCE(pksm_tunables.merge_across_nodes) ? 0 : page_to_nid(page);
+}
+
 static void forget(u64 *record)
 {
 	struct pksm_item *item = pksm_record_item(*record);
@@ -91,6 +97,9 @@ static enum pksm_outcome visit_merged(const struct pksm_hold *hold,
 		pksm_item_attach(item, node, folio, vma->anon_vma,
 				 pksm_mm_index(vma, entry->addr));
 		*record = (unsigned long)item;
+		/* Lookups pass over a node that nobody shares. */
+		if (node->sharers == 1)
+			pksm_shard_renew(node);
 		result = PKSM_ADOPTED;
 	}
 	folio_unlock(folio);
@@ -119,14 +128,15 @@ static enum pksm_outcome recall_record(u64 *record, bool smart, u64 *last, bool 
  * in the unstable tree and needs no lookup if it did not change, PKSM_WAITING when
  * it needs one, or an outcome that ends the visit.
  */
-static enum pksm_outcome recall(u64 *record, u64 *last, bool *hashed)
+static enum pksm_outcome recall(const struct page *page, u64 *record, bool smart, u64 *last,
+				bool *hashed)
 {
-	bool smart = READ_ONCE(pksm_tunables.smart_scan), skip;
 	struct pksm_item *item = pksm_record_item(*record);
 	unsigned long state;
+	bool skip;
 
 	if (item) {
-		state = pksm_shard_touch(item, smart, last, &skip);
+		state = pksm_shard_touch(item, tree_nid(page), smart, last, &skip);
 		if (state & PKSM_ITEM_CLAIMED)
 			return PKSM_BUSY;
 		if (!(state & PKSM_ITEM_STABLE)) {
@@ -172,6 +182,7 @@ static enum pksm_outcome join(const struct pksm_hold *hold, struct pksm_side *se
 	result = PKSM_FULL;
 	/* Migration or the end of the frame may have come first. */
 	if (!pksm_node_is_of(node, folio) || !node->sharers ||
+	    tree_nid(folio_page(folio, 0)) != tree_nid(self->page) ||
 	    node->sharers >= READ_ONCE(pksm_tunables.max_page_sharing))
 		goto out_unlock;
 	result = pksm_side_lock(self);
@@ -255,27 +266,32 @@ static enum pksm_outcome merge_pair(struct pksm_side *self, struct pksm_item *it
 		return PKSM_GONE;
 	if (side->page == self->page)
 		return PKSM_RESTING;
+	if (tree_nid(side->page) != tree_nid(self->page))
+		return PKSM_GONE;
 	result = pksm_side_lock(side);
 	if (result != PKSM_MERGED)
 		return result;
 	*blame = false;
 	/*
 	 * All who map our page, processes forked from this one too, are found through
-	 * the anon_vma that its mapping names now; the VMA's own may reach fewer.
+	 * the anon_vma that its mapping names now; the VMA's own may reach fewer. While
+	 * the folio is locked and mapped here, that anon_vma is one of the held VMA's;
+	 * mapped elsewhere (UFFDIO_MOVE) it would be somebody's whom nothing keeps.
 	 */
 	folio = page_folio(self->page);
 	anon_vma = pksm_mm_anon_vma(folio);
-	if (!folio_mapped(folio) || !anon_vma)
+	if (!anon_vma || !pksm_table_maps(self->vma->vm_mm, self->addr, page_to_pfn(self->page)))
 		return PKSM_GONE;
-	node = pksm_node_alloc(item->hash);
-	if (!node)
-		return PKSM_NOMEM;
 	get_anon_vma(anon_vma);
+	node = pksm_node_alloc(item->hash);
+	if (!node) {
+		put_anon_vma(anon_vma);
+		return PKSM_NOMEM;
+	}
 	result = pksm_merge_pair(self, side, node);
 	if (result == PKSM_PAIRED) {
 		settle_pair(item, other, folio, node, anon_vma, side);
 	} else {
-		/* Which of the two changed is not known: neither is blamed. */
 		put_anon_vma(anon_vma);
 		pksm_node_free(node);
 	}
@@ -308,10 +324,11 @@ static enum pksm_outcome pair(const struct pksm_hold *hold, struct pksm_side *se
 	if (!same)
 		pksm_hold_alive_end(space);
 out:
-	/* A page that is not what its hash says is matched again only after a visit. */
-	if (result != PKSM_PAIRED &&
-	    !pksm_shard_unclaim(other, result == PKSM_DIFFERENT ||
-				(blame && result == PKSM_GONE)))
+	/*
+	 * Whatever failed, the other has to be visited before it is matched again: a
+	 * page that cannot be merged would keep all its equals from each other.
+	 */
+	if (result != PKSM_PAIRED && !pksm_shard_unclaim(other, result != PKSM_RESTING))
 		pksm_item_free(other);
 	pksm_space_put(space);
 	if (blame && result == PKSM_GONE)
@@ -323,7 +340,7 @@ out:
 static enum pksm_outcome search(const struct pksm_hold *hold, struct pksm_side *self,
 				struct pksm_item *item)
 {
-	s16 nid = READ_ONCE(pksm_tunables.merge_across_nodes) ? 0 : page_to_nid(self->page);
+	s16 nid = tree_nid(self->page);
 	enum pksm_outcome result = PKSM_WAITING;
 	struct pksm_match match;
 	unsigned int i, skip = 0;
@@ -349,6 +366,8 @@ static enum pksm_outcome search(const struct pksm_hold *hold, struct pksm_side *
 		 * What failed for a reason that will pass must not rest. Two mappings of
 		 * one frame (a fork) may: there is nothing to merge.
 		 */
+		if (i + 1 == TRIES)
+			again = false;
 		pksm_shard_unclaim(item, !again && result != PKSM_RESTING);
 		if (!again)
 			return result;
@@ -405,6 +424,7 @@ static enum pksm_outcome climb(const struct pksm_hold *hold, struct pksm_side *s
  * @hold: its VMA, held
  * @entry: as it was collected under this hold
  * @record: its record, which the caller's claim covers
+ * @again: for the second time in this pass: it is not to be skipped by age
  *
  * Context: process, inside the gate; sleeps for memory, and for the lock of a
  * merged page that this process has left; waits for nothing that user space can
@@ -412,7 +432,7 @@ static enum pksm_outcome climb(const struct pksm_hold *hold, struct pksm_side *s
  * Return: what became of it.
  */
 enum pksm_outcome pksm_page_visit(const struct pksm_hold *hold, const struct pksm_entry *entry,
-				  u64 *record)
+				  u64 *record, bool again)
 {
 	struct pksm_side self = { .vma = hold->vma, .addr = entry->addr };
 	enum pksm_outcome known, result;
@@ -421,7 +441,8 @@ enum pksm_outcome pksm_page_visit(const struct pksm_hold *hold, const struct pks
 
 	if (entry->mapping)
 		return visit_merged(hold, entry, record);
-	known = recall(record, &last, &hashed);
+	known = recall(pfn_to_page(entry->pfn), record,
+		       !again && READ_ONCE(pksm_tunables.smart_scan), &last, &hashed);
 	if (known != PKSM_RESTING && known != PKSM_WAITING)
 		return known;
 	self.page = pksm_table_reference(hold->vma->vm_mm, entry->addr, entry->pfn);

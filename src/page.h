@@ -13,7 +13,7 @@ struct pksm_entry;
 struct pksm_hold;
 
 enum pksm_outcome pksm_page_visit(const struct pksm_hold *hold, const struct pksm_entry *entry,
-				  u64 *record);
+				  u64 *record, bool again);
 bool pksm_page_transient(enum pksm_outcome outcome);
 
 #endif

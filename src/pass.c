@@ -19,6 +19,7 @@
 #include "advisor.h"
 #include "compat/symbol.h"
 #include "counter.h"
+#include "gate.h"
 #include "hold.h"
 #include "item.h"
 #include "pass.h"
@@ -42,7 +43,7 @@ static void begin(void)
 {
 	lockdep_assert_held(&pass_lock);
 	pksm_takeover_adopt(pksm_space_adopt);
-	pksm_reap_now();
+	pksm_reap_now(PKSM_GATE_STOPPED | PKSM_GATE_OFFLINE);
 	pksm_item_orphans_sweep();
 	/* Pages waiting in a CPU's batch for the LRU carry a reference: pinned, for us. */
 	lru_add_drain_all();
@@ -121,12 +122,31 @@ static enum pksm_held advance(struct pksm_mm *space, struct pksm_claim *claim)
 			return PKSM_HELD;
 		}
 	}
-	/* Far enough: what was passed is empty. Ranges are never cut in two. */
+	/*
+	 * Far enough: what was passed is empty. Ranges are never cut in two, so if
+	 * that was less than one range the scan has to look at the whole of it.
+	 */
 	addr &= PKSM_RANGE_MASK;
-	if (addr <= space->cursor)
-		addr = space->cursor;
-	fill(claim, space, addr, addr);
+	if (addr > space->cursor)
+		fill(claim, space, addr, addr);
+	else
+		fill(claim, space, space->cursor,
+		     (space->cursor & PKSM_RANGE_MASK) + PKSM_RANGE_SIZE);
 	return PKSM_HELD;
+}
+
+/*
+ * A child enters while fork still holds its mmap lock, and before the parent's
+ * other threads have had their writable translations flushed: nothing of it may be
+ * merged until fork has let go.
+ */
+static bool settled(struct pksm_mm *space)
+{
+	if (!space->settled && mmap_read_trylock(space->mm)) {
+		mmap_read_unlock(space->mm);
+		space->settled = true;
+	}
+	return space->settled;
 }
 
 /* A claim in @space, which is unfinished. Takes over the reference if it succeeds. */
@@ -136,7 +156,7 @@ static bool claim_in(struct pksm_mm *space, struct pksm_claim *claim)
 
 	if (!pksm_hold_alive(space))
 		return false;
-	held = advance(space, claim);
+	held = settled(space) ? advance(space, claim) : PKSM_HELD_BUSY;
 	if (held == PKSM_HELD_NONE)
 		finish(space);
 	pksm_hold_alive_end(space);

@@ -18,6 +18,8 @@
 #include "record.h"
 #include "space.h"
 
+/* Ranges freed at a time. */
+#define CHUNK		64
 #define REAP_DELAY	DIV_ROUND_UP(HZ, 50)
 
 static DEFINE_SPINLOCK(dying_lock);
@@ -26,11 +28,18 @@ static DEFINE_MUTEX(reap_lock);
 static void reap_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(reaper, reap_work);
 
-static void reap(struct pksm_mm *space)
+/*
+ * Returns false when the gate is to be shut, for a reason in @yield, before all is
+ * freed.
+ */
+static bool reap(struct pksm_mm *space, unsigned long yield)
 {
+	while (pksm_record_drop(space, 0, ULONG_MAX, CHUNK) != ULONG_MAX)
+		if (pksm_gate_closed(yield))
+			return false;
 	list_del(&space->list);
-	pksm_record_drop_all(space);
 	pksm_space_free(space);
+	return true;
 }
 
 /*
@@ -43,7 +52,7 @@ static bool ripe(const struct pksm_mm *space)
 	return pksm_mm_unmapped(space->mm) || time_after_eq(jiffies, space->deadline);
 }
 
-static void reap_dying(bool all)
+static void reap_dying(bool all, unsigned long yield)
 {
 	struct pksm_mm *space, *next;
 	LIST_HEAD(now);
@@ -54,9 +63,7 @@ static void reap_dying(bool all)
 	list_splice_init(&dying, &now);
 	spin_unlock(&dying_lock);
 	list_for_each_entry_safe(space, next, &now, list) {
-		if (all || ripe(space))
-			reap(space);
-		else
+		if (!(all || ripe(space)) || !reap(space, yield))
 			list_move_tail(&space->list, &later);
 	}
 	spin_lock(&dying_lock);
@@ -68,14 +75,16 @@ static void reap_dying(bool all)
 /**
  * pksm_reap_now() - free what dead processes have left
  *
+ * @yield: stop when the gate is to be shut for one of these reasons, PKSM_GATE_*
+ *
  * So that a pass that begins after a process has gone ends with counters that know
  * nothing of it.
  * Context: process, inside the gate, or with the gate shut and hot-remove kept
  * away; sleeps.
  */
-void pksm_reap_now(void)
+void pksm_reap_now(unsigned long yield)
 {
-	reap_dying(false);
+	reap_dying(false, yield);
 }
 
 static void reap_work(struct work_struct *work)
@@ -84,7 +93,7 @@ static void reap_work(struct work_struct *work)
 	int idx;
 
 	pksm_gate_enter_offline(&idx);
-	pksm_reap_now();
+	pksm_reap_now(PKSM_GATE_OFFLINE);
 	pksm_gate_leave(idx);
 	spin_lock(&dying_lock);
 	more = !list_empty(&dying);
@@ -115,5 +124,5 @@ void pksm_reap_add(struct pksm_mm *space)
 void pksm_reap_exit(void)
 {
 	cancel_delayed_work_sync(&reaper);
-	reap_dying(true);
+	reap_dying(true, 0);
 }

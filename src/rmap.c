@@ -24,10 +24,6 @@
 #include "stable.h"
 #include "trace.h"
 
-#define for_each_covering(vmac, anon_vma, index)					\
-	for (vmac = anon_vma_interval_tree_iter_first(&(anon_vma)->rb_root, index, index); \
-	     vmac; vmac = anon_vma_interval_tree_iter_next(vmac, index, index))
-
 /* Returns false when the walk is over. */
 static bool walk_item(struct folio *folio, struct rmap_walk_control *rwc,
 		      const struct pksm_item *item)
@@ -43,7 +39,7 @@ static bool walk_item(struct folio *folio, struct rmap_walk_control *rwc,
 		}
 		anon_vma_lock_read(anon_vma);
 	}
-	for_each_covering(vmac, anon_vma, item->index) {
+	pksm_mm_for_each_covering(vmac, anon_vma, item->index) {
 		struct vm_area_struct *vma = vmac->vma;
 
 		cond_resched();
@@ -121,7 +117,7 @@ static void collect_item(const struct pksm_item *item, struct page *page,
 		victim = task_early_kill(tsk, force_early);
 		if (!victim)
 			continue;
-		for_each_covering(vmac, anon_vma, item->index) {
+		pksm_mm_for_each_covering(vmac, anon_vma, item->index) {
 			struct vm_area_struct *vma = vmac->vma;
 
 			if (vma->vm_mm == victim->mm)

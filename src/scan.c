@@ -41,7 +41,7 @@ static void visit(struct pksm_scan *scan, struct pksm_claim *claim,
 	if (claim->second && !test_bit(index, claim->again))
 		return;
 	if (record)
-		outcome = pksm_page_visit(hold, entry, record);
+		outcome = pksm_page_visit(hold, entry, record, claim->second);
 	if (pksm_page_transient(outcome) && !claim->second)
 		__set_bit(index, claim->again);
 	scan->outcome[outcome]++;

@@ -41,6 +41,7 @@ static void set_state(struct pksm_item *item, unsigned long state)
 	smp_store_release(&item->word, (item->word & ~PKSM_ITEM_STATE) | state);
 }
 
+/* Of equal hashes those that may be matched stand left of those that are flagged. */
 static void unstable_insert(struct pksm_item *item, unsigned long flag)
 {
 	unsigned int index = pksm_item_lock_index(item);
@@ -48,8 +49,11 @@ static void unstable_insert(struct pksm_item *item, unsigned long flag)
 	struct rb_node **link = &root->rb_node, *parent = NULL;
 
 	while (*link) {
+		u64 here;
+
 		parent = *link;
-		if (item->hash < rb_entry(parent, struct pksm_item, rb)->hash)
+		here = rb_entry(parent, struct pksm_item, rb)->hash;
+		if (item->hash < here || (item->hash == here && !flag))
 			link = &parent->rb_left;
 		else
 			link = &parent->rb_right;
@@ -90,10 +94,8 @@ static struct pksm_item *unstable_claim(struct rb_root *root, u64 hash)
 	for (i = 0; at && i < PKSM_EQUAL_MAX; i++, at = rb_next(at)) {
 		struct pksm_item *item = rb_entry(at, struct pksm_item, rb);
 
-		if (item->hash != hash)
+		if (item->hash != hash || (pksm_item_state(item) & PKSM_ITEM_FLAGGED))
 			break;
-		if (pksm_item_state(item) & PKSM_ITEM_FLAGGED)
-			continue;
 		if (!pksm_space_get(item->space))
 			continue;
 		unstable_erase(item, PKSM_ITEM_CLAIMED);
@@ -145,15 +147,16 @@ void pksm_shard_adopt(struct pksm_item *item, const struct pksm_node *node)
 /**
  * pksm_shard_touch() - visit an item
  * @item: of a page whose range the caller holds
+ * @nid: NUMA node of the trees it belongs to
  * @smart: skip by age
  * @hash: set to its hash, unless it is stable
  * @skip: set when the page is to be skipped
  *
  * Age and hash share their place with what a claimer writes, so they are looked
  * at under the lock.
- * Return: its state.
+ * Return: its state; flagged when it is in another NUMA node's tree.
  */
-unsigned long pksm_shard_touch(struct pksm_item *item, bool smart, u64 *hash, bool *skip)
+unsigned long pksm_shard_touch(struct pksm_item *item, s16 nid, bool smart, u64 *hash, bool *skip)
 {
 	spinlock_t *lock = pksm_shard_item_lock(item);
 	unsigned long state;
@@ -165,6 +168,8 @@ unsigned long pksm_shard_touch(struct pksm_item *item, bool smart, u64 *hash, bo
 		*hash = item->hash;
 		if (smart)
 			*skip = pksm_record_skip(&item->age, &item->skips);
+		if (item->nid != nid)
+			state |= PKSM_ITEM_FLAGGED;
 	}
 	spin_unlock(lock);
 	return state;
@@ -222,12 +227,16 @@ bool pksm_shard_lookup(struct pksm_item *item, s16 nid, unsigned int skip,
 bool pksm_shard_unclaim(struct pksm_item *item, bool flag)
 {
 	spinlock_t *lock = pksm_shard_item_lock(item);
+	struct rb_root *stable;
 	bool alive;
 
 	spin_lock(lock);
 	alive = !(pksm_item_state(item) & PKSM_ITEM_DEAD);
+	/* A merged page that was published meanwhile could not flag a claimed item. */
+	stable = &pksm_trees_at(pksm_item_lock_index(item), item->nid)->stable;
 	if (alive)
-		unstable_insert(item, flag ? PKSM_ITEM_FLAGGED : 0);
+		unstable_insert(item, flag || pksm_stable_find(stable, item->hash) ?
+				PKSM_ITEM_FLAGGED : 0);
 	spin_unlock(lock);
 	return alive;
 }
@@ -285,7 +294,8 @@ static void flag(struct rb_root *root, u64 hash)
 	for (at = unstable_first(root, hash); at; at = rb_next(at)) {
 		struct pksm_item *item = rb_entry(at, struct pksm_item, rb);
 
-		if (item->hash != hash)
+		/* Those behind the first flagged one are flagged. */
+		if (item->hash != hash || (pksm_item_state(item) & PKSM_ITEM_FLAGGED))
 			break;
 		set_state(item, PKSM_ITEM_UNSTABLE | PKSM_ITEM_FLAGGED);
 	}
@@ -307,6 +317,21 @@ void pksm_shard_publish(struct pksm_node *node, s16 nid)
 	spin_lock(lock);
 	pksm_stable_insert(node, nid);
 	flag(&pksm_trees_at(pksm_trees_index(node->hash), nid)->unstable, node->hash);
+	spin_unlock(lock);
+}
+
+/**
+ * pksm_shard_renew() - a merged page can be joined again
+ * @node: its folio is locked
+ *
+ * Lookups passed it over while it was full, or had no sharer, and their items rest.
+ */
+void pksm_shard_renew(struct pksm_node *node)
+{
+	spinlock_t *lock = pksm_stable_lock(node);
+
+	spin_lock(lock);
+	flag(&pksm_trees_at(pksm_trees_index(node->hash), node->nid)->unstable, node->hash);
 	spin_unlock(lock);
 }
 

@@ -29,7 +29,7 @@ spinlock_t *pksm_shard_item_lock(const struct pksm_item *item);
 
 bool pksm_shard_hash_set(struct pksm_item *item, u64 hash);
 void pksm_shard_adopt(struct pksm_item *item, const struct pksm_node *node);
-unsigned long pksm_shard_touch(struct pksm_item *item, bool smart, u64 *hash, bool *skip);
+unsigned long pksm_shard_touch(struct pksm_item *item, s16 nid, bool smart, u64 *hash, bool *skip);
 bool pksm_shard_lookup(struct pksm_item *item, s16 nid, unsigned int skip,
 		       struct pksm_match *match);
 bool pksm_shard_unclaim(struct pksm_item *item, bool flag);
@@ -37,6 +37,7 @@ bool pksm_shard_settle(struct pksm_item *item);
 unsigned long pksm_shard_disown(struct pksm_item *item);
 
 void pksm_shard_publish(struct pksm_node *node, s16 nid);
+void pksm_shard_renew(struct pksm_node *node);
 void pksm_shard_flag_all(void);
 
 #endif

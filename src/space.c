@@ -110,8 +110,15 @@ int pksm_space_enter(struct mm_struct *mm)
  */
 int pksm_space_adopt(struct mm_struct *mm)
 {
-	int err = pksm_space_enter(mm);
+	struct pksm_mm *known;
+	int err;
 
+	spin_lock(&registry);
+	known = find(mm);
+	spin_unlock(&registry);
+	if (known)
+		return 0;
+	err = pksm_space_enter(mm);
 	if (err == -EEXIST)
 		return 0;
 	if (!err && (!pksm_mm_registered(mm) || !atomic_read(&mm->mm_users)))
@@ -310,7 +317,9 @@ void pksm_space_done(struct pksm_mm *space)
 void pksm_space_redo(struct pksm_mm *space)
 {
 	spin_lock(&registry);
-	if (space->state == PKSM_MM_DONE) {
+	if (space->state == PKSM_MM_DONE || space->state == PKSM_MM_ASLEEP) {
+		if (space->state == PKSM_MM_ASLEEP)
+			awake++;
 		space->state = PKSM_MM_TODO;
 		list_move(&space->list, &todo);
 	}

@@ -42,6 +42,7 @@ enum pksm_mm_state {
  * @ranges_lock: covers the shape of @ranges; innermost
  * @cursor: next address that no worker has claimed in this pass; pass lock
  * @found: mergeable memory was seen in this pass; pass lock
+ * @settled: its mmap lock was free once since it entered; pass lock
  * @tries: times in a row that its locks were not to be had; pass lock
  * @bytes: metadata held on its behalf, in bytes
  * @sweep: number of the controller's last walk that met it; registry lock
@@ -59,6 +60,7 @@ struct pksm_mm {
 	spinlock_t ranges_lock;
 	unsigned long cursor;
 	bool found;
+	bool settled;
 	unsigned int tries;
 	atomic_long_t bytes;
 	unsigned long sweep;

@@ -28,7 +28,15 @@ spinlock_t *pksm_stable_lock(const struct pksm_node *node)
 	return pksm_trees_lock(pksm_trees_index(node->hash));
 }
 
-static struct pksm_node *find(struct rb_root *root, u64 hash)
+/**
+ * pksm_stable_find() - the node of a hash that is in the tree
+ * @root: the tree
+ * @hash: of the content
+ *
+ * Context: shard lock held.
+ * Return: the node, whatever its state; its copies hang off it; or NULL.
+ */
+struct pksm_node *pksm_stable_find(struct rb_root *root, u64 hash)
 {
 	struct rb_node *at = root->rb_node;
 
@@ -65,23 +73,25 @@ static bool has_room(const struct pksm_node *node)
 struct pksm_node *pksm_stable_match(struct rb_root *root, u64 hash,
 				    unsigned int skip, struct folio **folio)
 {
-	struct pksm_node *node = find(root, hash), *first = node;
+	struct pksm_node *node = pksm_stable_find(root, hash), *first = node;
 	struct hlist_node *at, *next;
 	HLIST_HEAD(full);
 	unsigned int i;
 
 	at = first ? first->copies.first : NULL;
 	for (i = 0; node; i++) {
-		if (has_room(node) && !skip) {
+		bool room = has_room(node);
+
+		if (room && !skip) {
 			*folio = pksm_node_folio_get(node);
 			if (*folio)
 				break;
-		} else if (has_room(node)) {
+		} else if (room) {
 			skip--;
 		}
 		if (node != first) {
 			next = at->next;
-			if (!has_room(node)) {
+			if (!room) {
 				hlist_del(at);
 				hlist_add_head(at, &full);
 			}
@@ -111,7 +121,7 @@ static void copies_count(const struct pksm_node *first, long sign)
 static void insert(struct pksm_node *node, s16 nid)
 {
 	struct rb_root *root = &pksm_trees_at(pksm_trees_index(node->hash), nid)->stable;
-	struct pksm_node *first = find(root, node->hash);
+	struct pksm_node *first = pksm_stable_find(root, node->hash);
 	struct rb_node **link = &root->rb_node, *parent = NULL;
 
 	node->nid = nid;
@@ -139,7 +149,7 @@ static void erase(struct pksm_node *node)
 	struct pksm_node *first, *heir;
 
 	lockdep_assert_held(pksm_stable_lock(node));
-	first = node->is_copy ? find(root, node->hash) : node;
+	first = node->is_copy ? pksm_stable_find(root, node->hash) : node;
 	if (first && !hlist_empty(&first->copies))
 		copies_count(first, -1);
 	if (node->is_copy) {

@@ -13,6 +13,7 @@ struct pksm_node;
 struct rb_root;
 
 spinlock_t *pksm_stable_lock(const struct pksm_node *node);
+struct pksm_node *pksm_stable_find(struct rb_root *root, u64 hash);
 struct pksm_node *pksm_stable_match(struct rb_root *root, u64 hash, unsigned int skip,
 				    struct folio **folio);
 void pksm_stable_insert(struct pksm_node *node, s16 nid);

@@ -49,9 +49,11 @@ static struct pksm_worker *worker;
 static DECLARE_WAIT_QUEUE_HEAD(kicked);
 static DECLARE_WAIT_QUEUE_HEAD(hurried);
 
-static bool may_run(void)
+/* A claim is worked on to its end even when nothing else is left: it keeps its space. */
+static bool may_run(const struct pksm_worker *w)
 {
-	return !pksm_gate_closed(PKSM_GATE_STOPPED | PKSM_GATE_OFFLINE) && pksm_space_any_awake();
+	return !pksm_gate_closed(PKSM_GATE_STOPPED | PKSM_GATE_OFFLINE) &&
+	       (pksm_space_any_awake() || w->claim.space || w->parked[0].space);
 }
 
 /* Should what is inside the gate come out? */
@@ -76,21 +78,21 @@ static bool park(struct pksm_worker *w)
 	return false;
 }
 
+/* Parked claims stand without gaps: take out the one at @at. */
+static void close_gap(struct pksm_worker *w, unsigned int at)
+{
+	memmove(&w->parked[at], &w->parked[at + 1], (PARKED - 1 - at) * sizeof(w->parked[0]));
+	w->parked[PARKED - 1].space = NULL;
+}
+
 /* Take a claim up again that was put aside. */
 static bool unpark(struct pksm_worker *w)
 {
-	unsigned int i;
-
-	for (i = 0; i < PARKED; i++) {
-		if (!w->parked[i].space)
-			continue;
-		w->claim = w->parked[i];
-		memmove(&w->parked[i], &w->parked[i + 1],
-			(PARKED - 1 - i) * sizeof(w->parked[0]));
-		w->parked[PARKED - 1].space = NULL;
-		return true;
-	}
-	return false;
+	if (!w->parked[0].space)
+		return false;
+	w->claim = w->parked[0];
+	close_gap(w, 0);
+	return true;
 }
 
 /* How a worker goes on. */
@@ -100,8 +102,24 @@ enum step {
 	REST,		/* after the administrator's sleep: a pass has ended */
 };
 
+/* Nothing may keep what a dead process has left, busy or not. */
+static void release_dead(struct pksm_worker *w)
+{
+	unsigned int i = 0;
+
+	while (i < PARKED && w->parked[i].space) {
+		if (READ_ONCE(w->parked[i].space->dead)) {
+			pksm_pass_release(&w->parked[i]);
+			close_gap(w, i);
+		} else {
+			i++;
+		}
+	}
+}
+
 static enum step get_claim(struct pksm_worker *w)
 {
+	release_dead(w);
 	switch (pksm_pass_claim(&w->claim)) {
 	case PKSM_PASS_CLAIM:
 		w->waits = 0;
@@ -174,8 +192,8 @@ static int run(void *data)
 	set_freezable();
 	set_user_nice(current, 5);
 	while (!kthread_should_stop()) {
-		if (!may_run()) {
-			wait_event_freezable(kicked, may_run() || kthread_should_stop());
+		if (!may_run(w)) {
+			wait_event_freezable(kicked, may_run(w) || kthread_should_stop());
 			continue;
 		}
 		budget = scan_some(w, budget ? budget : READ_ONCE(pksm_tunables.pages_to_scan));

@@ -67,6 +67,11 @@ static inline unsigned long pksm_mm_address(const struct vm_area_struct *vma, un
 	return vma->vm_start + ((index - vma->vm_pgoff) << PAGE_SHIFT);
 }
 
+/* The VMAs of an anon_vma, locked for reading, that hold one page index. */
+#define pksm_mm_for_each_covering(vmac, anon_vma, index)				\
+	for (vmac = anon_vma_interval_tree_iter_first(&(anon_vma)->rb_root, index, index); \
+	     vmac; vmac = anon_vma_interval_tree_iter_next(vmac, index, index))
+
 /*
  * The anon_vma that an anonymous page names; NULL for any other, merged ones too.
  * Kept alive by the VMAs that map the page.
