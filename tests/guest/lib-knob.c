@@ -167,6 +167,19 @@ void knob_run(long value)
 	knob_set("run", value);
 }
 
+static void wait_for_pass(long want)
+{
+	time_t limit = time(NULL) + PATIENCE_SECONDS;
+	struct timespec nap = { .tv_nsec = 2000000 };
+
+	while (knob_get("full_scans") < want) {
+		if (time(NULL) > limit)
+			tap_die("full_scans does not reach %ld in %d seconds",
+				want, PATIENCE_SECONDS);
+		nanosleep(&nap, NULL);
+	}
+}
+
 /**
  * knob_passes() - wait until the engine has ended some more passes
  * @count: how many
@@ -176,16 +189,7 @@ void knob_run(long value)
  */
 void knob_passes(long count)
 {
-	long want = knob_get("full_scans") + count;
-	time_t limit = time(NULL) + PATIENCE_SECONDS;
-	struct timespec nap = { .tv_nsec = 2000000 };
-
-	while (knob_get("full_scans") < want) {
-		if (time(NULL) > limit)
-			tap_die("no %ld passes in %d seconds", count,
-				PATIENCE_SECONDS);
-		nanosleep(&nap, NULL);
-	}
+	wait_for_pass(knob_get("full_scans") + count);
 }
 
 /* Whether every thread of the engine sleeps. */
@@ -244,8 +248,10 @@ static void wake(void)
  */
 void knob_pass(void)
 {
+	long want = knob_get("full_scans") + 1;
+
 	wake();
-	knob_passes(1);
+	wait_for_pass(want);
 	wait_asleep();
 }
 
@@ -295,6 +301,7 @@ void knob_wait_still(void)
  */
 void knob_pass_begin(void)
 {
+	knob_set("sleep_millisecs", 0);
 	knob_run(1);
 	knob_passes(1);
 	knob_set("sleep_millisecs", 40000000);
