@@ -235,7 +235,6 @@ static void test_batch(void)
 
 	page_fill_each(p, N, 100);
 	page_register(p, N);
-	knob_set("sleep_millisecs", 0);
 	knob_pass_begin();
 	knob_pass();
 	before = knob_get("pages_scanned");

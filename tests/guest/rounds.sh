@@ -4,7 +4,7 @@
 # Rounds of load and unload under programs that do all that there is to do.
 # group: loading
 #
-#   stress (8 processes, models of every byte)  ------------------------->
+#   stress (4 processes, models of every byte)  ------------------------->
 #   poll (reads all 24 files)                   ------------------------->
 #   here:  insmod, work, run=2, rmmod, work of the built-in engine; 20 times
 #
@@ -51,7 +51,7 @@ ksm_set run 1
 
 /t/bin/poll 3600 >/tmp/poll.out 2>&1 &
 poll=$!
-/t/bin/stress 3600 8 "${STRESS_SEED:-$(date +%s)}" >/tmp/stress.out 2>&1 &
+/t/bin/stress 3600 4 "${STRESS_SEED:-$(date +%s)}" >/tmp/stress.out 2>&1 &
 stress=$!
 
 round=0
@@ -83,7 +83,7 @@ equal "no slab cache, hook, device, thread is left" "$(left_behind)" ""
 equal "traced functions as before" "$(traced)" "$traced_before"
 equal "files as before" "$(ls "$KSM")" "$files_before"
 echo "$settings_before" | while IFS='=' read -r knob value; do
-	[ "$knob" = run ] || ksm_set "$knob" "$value"
+	[ "$(ksm_get "$knob")" = "$value" ] || ksm_set "$knob" "$value"
 done
 ksm_set run 0
 equal "settings as before" "$(ksm_settings | grep -v ^run=)" \
