@@ -16,7 +16,7 @@
 static struct dentry *dir;
 
 static const char * const names[PKSM_OUTCOME_MAX] = {
-#define X(symbol, name) [PKSM_##symbol] = name,
+#define X(symbol, name) name,
 	PKSM_OUTCOMES(X)
 #undef X
 };

@@ -115,7 +115,7 @@ static void attempts(const char *knob, const struct attempt *a, size_t count)
 	}
 }
 
-#define ATTEMPTS(knob, list) attempts(knob, list, sizeof(list) / sizeof(*(list)))
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 static void test_run_values(void)
 {
@@ -133,7 +133,7 @@ static void test_run_values(void)
 		{ "0", 0, 0 },
 	};
 
-	ATTEMPTS("run", list);
+	attempts("run", list, COUNT(list));
 }
 
 static void test_number_values(const char *knob)
@@ -152,7 +152,7 @@ static void test_number_values(const char *knob)
 		{ "1000", 0, 1000 },
 	};
 
-	ATTEMPTS(knob, list);
+	attempts(knob, list, COUNT(list));
 }
 
 static void test_odd_writes(const char *knob)

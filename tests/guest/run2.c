@@ -251,18 +251,19 @@ static int registrar_body(struct child *c, void *arg)
 	return good ? 0 : 1;
 }
 
+static int (*const storm[])(struct child *child, void *arg) = {
+	forker_body, forker_body, registrar_body,
+};
+
 static void test_storm(void)
 {
 	struct view *v = child_shared(1);
-	int (*body[])(struct child *, void *) = {
-		forker_body, forker_body, registrar_body,
-	};
 	bool clean = true, freed = true;
 	struct child c[3];
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		child_start(&c[i], body[i], v);
+		child_start(&c[i], storm[i], v);
 		child_done(&c[i]);
 	}
 	for (i = 0; i < 20; i++) {

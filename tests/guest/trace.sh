@@ -55,8 +55,8 @@ bpf_on() {
 }
 
 bpf_off() {
-	kill -TERM $bpf
-	wait $bpf
+	kill -TERM "$bpf"
+	wait "$bpf"
 	bpf=
 }
 
