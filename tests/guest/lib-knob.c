@@ -302,6 +302,7 @@ void knob_wait_still(void)
  */
 void knob_pass_begin(void)
 {
+	knob_set("sleep_millisecs", 0);
 	knob_run(1);
 	knob_passes(1);
 	knob_set("sleep_millisecs", 40000000);
