@@ -3,29 +3,31 @@
  * Content: hashing and comparing pages.
  *
  * The hash finds candidates and tells whether a page changed; it never decides
- * a merge, so a collision costs time and nothing else. It is seeded anew at
- * each load, so that colliding pages cannot be prepared in advance.
+ * a merge, so a collision costs time and nothing else. Its key is drawn at each
+ * load and never leaves the module, so that nobody can make pages that collide
+ * (hash.h).
  *
  * Entered by workers; owns no lock. A page that is hashed may be written to
  * meanwhile; the caller holds a reference to it, or it could be offlined.
  */
 #include <linux/highmem.h>
 #include <linux/random.h>
-#include <linux/xxhash.h>
 
 #include "content.h"
+#include "hash.h"
 
-static u64 seed __ro_after_init;
+static struct pksm_hash_key key ____cacheline_aligned __ro_after_init;
 static u64 zero_hash __ro_after_init;
 
 /**
- * pksm_content_init() - choose the seed
+ * pksm_content_init() - draw the key
  *
  * Context: module load, before any worker runs.
  */
 void __init pksm_content_init(void)
 {
-	seed = get_random_u64();
+	BUILD_BUG_ON(PKSM_HASH_WORDS * sizeof(u64) != PAGE_SIZE);
+	get_random_bytes(&key, sizeof(key));
 	zero_hash = pksm_content_hash(ZERO_PAGE(0));
 }
 
@@ -44,12 +46,12 @@ u64 pksm_content_zero_hash(void)
  * @page: a reference is held
  *
  * Context: any that may touch the page; does not sleep.
- * Return: 64 bits that depend on all bytes and on the seed.
+ * Return: 64 bits that depend on all bytes and on the key.
  */
 u64 pksm_content_hash(struct page *page)
 {
 	const void *bytes = kmap_local_page(page);
-	u64 hash = xxh64(bytes, PAGE_SIZE, seed);
+	u64 hash = pksm_hash_page(bytes, &key);
 
 	kunmap_local(bytes);
 	return hash;
