@@ -57,13 +57,18 @@ u64 pksm_content_hash(struct page *page)
 	return hash;
 }
 
+static __always_inline bool differ4(const u64 *p, const u64 *q)
+{
+	return p[0] != q[0] || p[1] != q[1] || p[2] != q[2] || p[3] != q[3];
+}
+
 /**
  * pksm_content_equal() - compare two pages byte for byte
  * @a: one page, write-protected, so that the answer stays true
  * @b: the other, likewise
  *
- * Eight words a step: the kernel's memcmp() spends four times the instructions
- * on a page.
+ * A branch for each word and 16 words a step: fewer instructions and less time
+ * than to gather differences (docs/hash.md).
  * Context: does not sleep.
  * Return: true when all bytes are equal.
  */
@@ -72,15 +77,13 @@ bool pksm_content_equal(struct page *a, struct page *b)
 	const u64 *p = kmap_local_page(a);
 	const u64 *q = kmap_local_page(b);
 	unsigned int i;
-	u64 differ = 0;
 
-	for (i = 0; i < PAGE_SIZE / sizeof(u64) && !differ; i += 8) {
-		differ = (p[i] ^ q[i]) | (p[i + 1] ^ q[i + 1]) |
-			 (p[i + 2] ^ q[i + 2]) | (p[i + 3] ^ q[i + 3]) |
-			 (p[i + 4] ^ q[i + 4]) | (p[i + 5] ^ q[i + 5]) |
-			 (p[i + 6] ^ q[i + 6]) | (p[i + 7] ^ q[i + 7]);
+	for (i = 0; i < PAGE_SIZE / sizeof(u64); i += 16) {
+		if (differ4(p + i, q + i) || differ4(p + i + 4, q + i + 4) ||
+		    differ4(p + i + 8, q + i + 8) || differ4(p + i + 12, q + i + 12))
+			break;
 	}
 	kunmap_local(q);
 	kunmap_local(p);
-	return !differ;
+	return i == PAGE_SIZE / sizeof(u64);
 }

@@ -27,22 +27,19 @@
  *
  * Plain C for any 64-bit machine of either byte order, with values that depend on
  * the order: mul, add and adc, no instruction that a CPU may lack, no state of the
- * FPU. The compiler's code is as quick as one written by hand. Builds in programs,
- * too: tests/hash.
+ * FPU, so there is no fall-back. What the compiler makes of it is as quick as
+ * assembly. Builds in programs, too: tests/hash.
  */
 #ifndef PKSM_HASH_H
 #define PKSM_HASH_H
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include <stdint.h>
-
-typedef uint64_t u64;
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((__always_inline__))
+#ifndef __KERNEL__
+#include <sys/cdefs.h>	/* __always_inline */
 #endif
+#include <linux/types.h>
+
+#ifndef __KERNEL__
+typedef __u64 u64;
 #endif
 
 #define PKSM_HASH_WORDS	512	/* in a page of 4 KiB */
@@ -84,8 +81,12 @@ static __always_inline unsigned __int128 pksm_hash_sum(const u64 *w, const u64 *
 		sum += pksm_hash_eight(w + 8, k + 8);
 		sum += pksm_hash_eight(w + 16, k + 16);
 		sum += pksm_hash_eight(w + 24, k + 24);
-		w += 32;
-		k += 32;
+		sum += pksm_hash_eight(w + 32, k + 32);
+		sum += pksm_hash_eight(w + 40, k + 40);
+		sum += pksm_hash_eight(w + 48, k + 48);
+		sum += pksm_hash_eight(w + 56, k + 56);
+		w += 64;
+		k += 64;
 	} while (w != end);
 	return sum;
 }
