@@ -87,7 +87,7 @@ static struct number keyed(const unsigned char *bytes, __u64 key)
 }
 
 __u64 reference_hash(const unsigned char page[4096], const __u64 key[512],
-			const __u64 fold[6])
+		     const __u64 fold[6])
 {
 	struct number sum = from_word(0, 0), line = from_word(fold[1], fold[0]);
 	struct number half, factor, product, golden = from_word(0x9e3779b97f4a7c15ULL, 0);

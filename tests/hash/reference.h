@@ -8,6 +8,6 @@
 #include <linux/types.h>
 
 __u64 reference_hash(const unsigned char page[4096], const __u64 add[512],
-			const __u64 fold[6]);
+		     const __u64 fold[6]);
 
 #endif
