@@ -80,4 +80,5 @@ void pksm_advisor_end(void)
 	last.seconds = seconds;
 	last.runtime = runtime;
 	WRITE_ONCE(set->pages_to_scan, pages);
+	pksm_worker_kick();
 }

@@ -20,7 +20,6 @@
 #include "node.h"
 #include "pass.h"
 #include "reap.h"
-#include "shard.h"
 #include "space.h"
 #include "sweep.h"
 #include "tunable.h"
@@ -182,7 +181,7 @@ static bool anything_merged(void)
 {
 	if (pksm_count_sum(PKSM_COUNT_NODES))
 		return true;
-	pksm_reap_now(0);
+	pksm_reap_now();
 	pksm_item_orphans_sweep();
 	return pksm_node_count();
 }
@@ -209,8 +208,8 @@ static int change_unmerged(void (*apply)(int value), int value)
 
 static void apply_across(int value)
 {
+	/* A page whose tree this changes is looked up afresh: it rests by NUMA node. */
 	WRITE_ONCE(pksm_tunables.merge_across_nodes, value);
-	pksm_shard_flag_all();
 }
 
 static void apply_sharing(int value)
@@ -260,6 +259,42 @@ int pksm_control_sharing_set(int sharing)
 void pksm_control_sleep_changed(void)
 {
 	pksm_worker_hurry();
+}
+
+/**
+ * pksm_control_pages_changed() - pages_to_scan was written
+ */
+void pksm_control_pages_changed(void)
+{
+	pksm_worker_kick();
+}
+
+/**
+ * pksm_control_workers_set() - have another number of workers
+ * @workers: the number
+ *
+ * What is being visited is finished first, one batch; the pass goes on with the
+ * others.
+ * Context: process; sleeps.
+ * Return: 0; -EINVAL for a number out of range; -ENOMEM or -EINTR when one could
+ * not be started: there are as many as before then.
+ */
+int pksm_control_workers_set(unsigned int workers)
+{
+	int err = 0;
+
+	if (!workers || workers > pksm_worker_max())
+		return -EINVAL;
+	lock_online();
+	if (workers != pksm_worker_count()) {
+		if (run == PKSM_RUN_MERGE)
+			stop();
+		err = pksm_worker_set(workers);
+		if (run == PKSM_RUN_MERGE)
+			start();
+	}
+	mutex_unlock(&control_lock);
+	return err;
 }
 
 static void unmerge_work(struct work_struct *work)

@@ -20,6 +20,8 @@ void pksm_control_run_init(unsigned int run);
 int pksm_control_across_set(unsigned int across);
 int pksm_control_sharing_set(int sharing);
 void pksm_control_sleep_changed(void);
+void pksm_control_pages_changed(void);
+int pksm_control_workers_set(unsigned int workers);
 void pksm_control_unmerge_all(void);
 void pksm_control_offline_begin(void);
 void pksm_control_offline_end(void);

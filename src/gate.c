@@ -9,6 +9,7 @@
  * closing waits for it to end. Nothing may be held around pksm_gate_close()
  * that somebody inside waits for.
  */
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/srcu.h>
 #include <linux/wait.h>
@@ -18,6 +19,7 @@
 DEFINE_STATIC_SRCU(inside);
 static DECLARE_WAIT_QUEUE_HEAD(opened);
 static unsigned long shut = PKSM_GATE_STOPPED;
+static atomic_t closers;
 
 static bool try_enter(unsigned long why, int *idx)
 {
@@ -78,8 +80,21 @@ void pksm_gate_leave(int idx)
  */
 void pksm_gate_close(unsigned long why)
 {
+	atomic_inc(&closers);
 	set_bit(__ffs(why), &shut);
 	synchronize_srcu(&inside);
+	atomic_dec(&closers);
+}
+
+/**
+ * pksm_gate_wanted() - does somebody wait for those inside to leave?
+ *
+ * For those whom that reason does not keep out: they leave, and come back.
+ * Return: true while somebody shuts the gate.
+ */
+bool pksm_gate_wanted(void)
+{
+	return atomic_read(&closers);
 }
 
 /**

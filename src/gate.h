@@ -18,6 +18,7 @@ void pksm_gate_leave(int idx);
 void pksm_gate_close(unsigned long why);
 void pksm_gate_open(unsigned long why);
 bool pksm_gate_closed(unsigned long why);
+bool pksm_gate_wanted(void);
 void pksm_gate_wait(unsigned long why);
 
 #endif

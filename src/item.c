@@ -23,6 +23,7 @@
 #include "counter.h"
 #include "gate.h"
 #include "item.h"
+#include "memory.h"
 #include "node.h"
 #include "shard.h"
 #include "space.h"
@@ -41,20 +42,23 @@ static void sweep_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(sweeper, sweep_work);
 #define SWEEP_PERIOD	HZ
 
+/* Items and VMAs looked at to find out whether an item is needed. */
+#define NEEDED_STEPS	1024
+
 /**
  * pksm_item_alloc() - make an item for a page
  * @space: the page's space
  * @addr: its address
  *
- * Context: process; sleeps for memory. Charged to the memory cgroup of the
- * process, if the caller has set it (set_active_memcg()).
+ * Context: any that may be preempted; does not sleep (memory.h).
  * Return: a fresh item, or NULL.
  */
 struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr)
 {
-	struct pksm_item *item;
+	struct pksm_item *item = kmem_cache_zalloc(cache, PKSM_GFP_CHARGED);
 
-	item = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
+	if (!item)
+		item = kmem_cache_zalloc(cache, PKSM_GFP);
 	if (!item)
 		return NULL;
 	item->space = space;
@@ -96,6 +100,8 @@ void pksm_item_attach(struct pksm_item *item, struct pksm_node *node,
 		      unsigned long index)
 {
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
+	/* Pairs with smp_rmb() in pksm_shard_peek(): claimed, and then written over. */
+	smp_wmb();
 	item->node = node;
 	item->anon_vma = anon_vma;
 	item->index = index;
@@ -105,22 +111,6 @@ void pksm_item_attach(struct pksm_item *item, struct pksm_node *node,
 		pksm_count_add(PKSM_COUNT_NODES, 1);
 	pksm_count_add(PKSM_COUNT_STABLE, 1);
 	pksm_mm_merging_add(item->space->mm, 1);
-}
-
-/**
- * pksm_item_on() - is this item on that node's list?
- * @item: of a page whose range the caller holds, or NULL
- * @node: any value, not dereferenced
- *
- * Return: true when it is; only the caller can change that.
- */
-bool pksm_item_on(const struct pksm_item *item, const struct pksm_node *node)
-{
-	if (!item || pksm_item_state(item) != PKSM_ITEM_STABLE)
-		return false;
-	/* Pairs with the release when the state was set: attached before that. */
-	smp_rmb();
-	return item->node == node;
 }
 
 static void uncount(struct pksm_item *item)
@@ -133,6 +123,13 @@ static void uncount(struct pksm_item *item)
 	pksm_count_add(PKSM_COUNT_STABLE, -1);
 	pksm_mm_merging_add(item->space->mm, -1);
 	trace_pksm_item_detach(item->space->mm, pksm_item_addr(item), node->pfn);
+}
+
+/* Lookups have passed the node over while it was full. */
+static void renew(struct pksm_node *node)
+{
+	if (node->sharers + 1 == READ_ONCE(pksm_tunables.max_page_sharing))
+		pksm_shard_renew(node);
 }
 
 /*
@@ -161,10 +158,11 @@ static struct pksm_node *unlink(struct pksm_item *item, struct folio *folio)
 	return node;
 }
 
+/* Under the folio lock: whoever looks at the list sees its space, or none. */
 static void orphan(struct pksm_item *item)
 {
 	atomic_long_sub(sizeof(*item), &item->space->bytes);
-	item->space = NULL;
+	WRITE_ONCE(item->space, NULL);
 	spin_lock(&orphans_lock);
 	item->orphan = orphans;
 	orphans = item;
@@ -173,11 +171,14 @@ static void orphan(struct pksm_item *item)
 }
 
 /* Is the mapping of @mm at the item's index found through another item? */
-static bool covered(const struct pksm_item *item, const struct mm_struct *mm)
+static bool covered(const struct pksm_item *item, const struct mm_struct *mm,
+		    unsigned int *steps)
 {
 	struct pksm_item *other;
 
 	hlist_for_each_entry(other, &item->node->items, link) {
+		if (++*steps > NEEDED_STEPS)
+			return false;
 		if (other == item || other->index != item->index)
 			continue;
 		if (other->anon_vma == item->anon_vma ||
@@ -190,13 +191,19 @@ static bool covered(const struct pksm_item *item, const struct mm_struct *mm)
 /*
  * Does somebody rely on this item, which is about to leave? The frame has to be
  * mapped more often than it has sharers, and a process other than the item's owner
- * has to be within its reach, and out of that of all others.
+ * has to be within its reach, and out of that of all others. When that takes too
+ * long to find out, somebody does: a user decides how many there are.
+ *
+ * An item whose owner has written to the page since its last visit counts as a
+ * sharer still, so the first look may be wrong for as long as that visit takes: the
+ * child is out of reach for migration, which fails then, until it is visited.
  */
 static bool needed(const struct pksm_item *item, const struct folio *folio)
 {
 	const struct mm_struct *owner = item->space ? item->space->mm : NULL;
 	struct anon_vma *anon_vma = item->anon_vma;
 	struct anon_vma_chain *vmac;
+	unsigned int steps = 0;
 	bool found = false;
 
 	if (folio_mapcount(folio) <= item->node->sharers)
@@ -205,7 +212,7 @@ static bool needed(const struct pksm_item *item, const struct folio *folio)
 	pksm_mm_for_each_covering(vmac, anon_vma, item->index) {
 		const struct mm_struct *mm = vmac->vma->vm_mm;
 
-		found = mm != owner && !covered(item, mm);
+		found = ++steps > NEEDED_STEPS || (mm != owner && !covered(item, mm, &steps));
 		if (found)
 			break;
 	}
@@ -214,8 +221,8 @@ static bool needed(const struct pksm_item *item, const struct folio *folio)
 }
 
 /*
- * Take a stable item off its page. Returns false when it has to stay on the list,
- * as an orphan. An orphan has been uncounted before.
+ * Take a stable item off its page. Returns false when it has to stay on the list: it
+ * is an orphan now, or still. An orphan has been uncounted before.
  */
 static bool detach(struct pksm_item *item)
 {
@@ -228,14 +235,15 @@ static bool detach(struct pksm_item *item)
 	if (folio) {
 		if (item->space)
 			uncount(item);
-		if (node->sharers + 1 == READ_ONCE(pksm_tunables.max_page_sharing))
-			pksm_shard_renew(node);
+		renew(node);
 		/* A mapped page keeps its node, and a node its last item. */
 		stays = needed(item, folio) ||
 			(folio_mapped(folio) &&
 			 hlist_is_singular_node(&item->link, &node->items));
 		if (!stays)
 			dead = unlink(item, folio);
+		else if (item->space)
+			orphan(item);
 		folio_unlock(folio);
 		folio_put(folio);
 	} else {
@@ -265,9 +273,7 @@ void pksm_item_drop(struct pksm_item *item)
 
 	if (state & PKSM_ITEM_CLAIMED)
 		return;
-	if ((state & PKSM_ITEM_STABLE) && !detach(item))
-		orphan(item);
-	else
+	if (!(state & PKSM_ITEM_STABLE) || detach(item))
 		pksm_item_free(item);
 }
 
@@ -285,6 +291,7 @@ void pksm_item_abandon(struct pksm_item *item, struct folio *folio)
 
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
 	uncount(item);
+	renew(item->node);
 	hlist_del(&item->link);
 	put_anon_vma(anon_vma);
 	pksm_item_free(item);
@@ -293,7 +300,8 @@ void pksm_item_abandon(struct pksm_item *item, struct folio *folio)
 /**
  * pksm_item_orphans_sweep() - free the orphans that nobody relies on any more
  *
- * Context: inside the gate, or with the gate shut; sleeps.
+ * Context: inside the gate, when it stops early if the gate is to be shut; or with
+ * the gate shut; sleeps.
  * Return: true when none is left.
  */
 bool pksm_item_orphans_sweep(void)
@@ -308,7 +316,7 @@ bool pksm_item_orphans_sweep(void)
 	spin_unlock(&orphans_lock);
 	for (; item; item = next) {
 		next = item->orphan;
-		if (detach(item)) {
+		if (!pksm_gate_wanted() && detach(item)) {
 			free_bytes(item);
 			continue;
 		}
@@ -350,7 +358,7 @@ int __init pksm_item_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct pksm_item) != 56);
 	/* Unmerged, so that a leak is seen when the cache is destroyed. */
-	cache = KMEM_CACHE(pksm_item, SLAB_ACCOUNT | SLAB_NO_MERGE);
+	cache = KMEM_CACHE(pksm_item, SLAB_NO_MERGE);
 	return cache ? 0 : -ENOMEM;
 }
 

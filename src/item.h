@@ -19,7 +19,7 @@ struct pksm_node;
  * its record alone.
  */
 #define PKSM_ITEM_UNSTABLE	BIT(0)	/* in an unstable tree */
-#define PKSM_ITEM_CLAIMED	BIT(1)	/* taken out of it; the claimer's alone */
+#define PKSM_ITEM_CLAIMED	BIT(1)	/* the claimer's alone; in the tree or not */
 #define PKSM_ITEM_STABLE	BIT(2)	/* on the list of a stable node */
 #define PKSM_ITEM_FLAGGED	BIT(3)	/* to be looked up afresh, not to be matched */
 #define PKSM_ITEM_DEAD		BIT(4)	/* its record is gone: the claimer frees it */
@@ -32,6 +32,9 @@ struct pksm_node;
 #define PKSM_ITEM_LOCK_SHIFT	5
 #define PKSM_ITEM_LOCK_BITS	7
 
+/* No frame has these low bits, or its page is looked up once more than needed. */
+#define PKSM_PFN_NONE	U32_MAX
+
 /**
  * struct pksm_item - an rmap_item: a page of a process that is in a tree
  * @rb: node of the unstable tree; shard lock
@@ -41,9 +44,8 @@ struct pksm_node;
  * @space: the registered space; NULL for an orphan (item.c)
  * @hash: of the content, while not stable
  * @anon_vma: through which the mapping is found, while stable; a reference is held
- * @age: visits in vain, while not stable; shard lock
- * @skips: visits still to be skipped, likewise
  * @nid: NUMA node of its unstable tree, while in one
+ * @pfn: low bits of the frame for which nothing equal was found, while in one
  * @index: linear page index of the mapping in @anon_vma, while stable
  * @orphan: next orphan; orphans have no address
  *
@@ -70,9 +72,8 @@ struct pksm_item {
 	};
 	union {
 		struct {
-			u8 age;
-			u8 skips;
 			s16 nid;
+			u32 pfn;
 		};
 		unsigned long index;
 	};
@@ -94,6 +95,22 @@ static inline unsigned long pksm_item_addr(const struct pksm_item *item)
 	return READ_ONCE(item->word) & PAGE_MASK;
 }
 
+/**
+ * pksm_item_on() - is this item on that node's list?
+ * @item: of a page whose range the caller holds, or NULL
+ * @node: any value, not dereferenced
+ *
+ * Return: true when it is; only the caller can change that.
+ */
+static inline bool pksm_item_on(const struct pksm_item *item, const struct pksm_node *node)
+{
+	if (!item || pksm_item_state(item) != PKSM_ITEM_STABLE)
+		return false;
+	/* Pairs with the release when the state was set: attached before that. */
+	smp_rmb();
+	return item->node == node;
+}
+
 int pksm_item_init(void);
 void pksm_item_exit(void);
 struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr);
@@ -101,7 +118,6 @@ void pksm_item_free(struct pksm_item *item);
 void pksm_item_attach(struct pksm_item *item, struct pksm_node *node,
 		      struct folio *folio, struct anon_vma *anon_vma,
 		      unsigned long index);
-bool pksm_item_on(const struct pksm_item *item, const struct pksm_node *node);
 void pksm_item_drop(struct pksm_item *item);
 void pksm_item_abandon(struct pksm_item *item, struct folio *folio);
 bool pksm_item_orphans_sweep(void);

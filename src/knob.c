@@ -22,6 +22,7 @@
 #include "knob.h"
 #include "pass.h"
 #include "tunable.h"
+#include "worker.h"
 
 /* What pages_to_scan becomes when the advisor is switched off. */
 #define PAGES_TO_SCAN_DEFAULT 100U
@@ -90,10 +91,15 @@ static int store_sleep(const struct pksm_knob *knob, const char *text)
 
 static int store_pages_to_scan(const struct pksm_knob *knob, const char *text)
 {
+	int err;
+
 	guard(mutex)(&mode_lock);
 	if (READ_ONCE(pksm_tunables.advisor_scan_time))
 		return -EINVAL;
-	return store_number(knob, text);
+	err = store_number(knob, text);
+	if (!err)
+		pksm_control_pages_changed();
+	return err;
 }
 
 static int show_run(const struct pksm_knob *knob, char *page)
@@ -161,6 +167,7 @@ static int store_mode(const struct pksm_knob *knob, const char *text)
 	pages = scan_time ? READ_ONCE(pksm_tunables.advisor_min_pages_to_scan) :
 			    PAGES_TO_SCAN_DEFAULT;
 	WRITE_ONCE(pksm_tunables.pages_to_scan, pages);
+	pksm_control_pages_changed();
 	return 0;
 }
 
@@ -235,6 +242,23 @@ static int show_full_scans(const struct pksm_knob *knob, char *page)
 {
 	return sysfs_emit(page, "%lu\n", pksm_pass_full_scans());
 }
+
+static int show_workers(const struct pksm_knob *knob, char *page)
+{
+	return sysfs_emit(page, "%u\n", pksm_worker_count());
+}
+
+static int store_workers(const struct pksm_knob *knob, const char *text)
+{
+	unsigned int workers;
+
+	if (kstrtouint(text, 10, &workers))
+		return -EINVAL;
+	return pksm_control_workers_set(workers);
+}
+
+/* The file that the built-in engine does not have. */
+const struct pksm_knob pksm_knob_workers = { "workers", show_workers, store_workers };
 
 #define SETTING(field, by_show, by_store, member) \
 	{ #field, by_show, by_store, { .member = &pksm_tunables.field } }

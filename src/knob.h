@@ -31,6 +31,8 @@ struct pksm_knob {
 	};
 };
 
+extern const struct pksm_knob pksm_knob_workers;
+
 const struct pksm_knob *pksm_knob_find(const char *name);
 
 #endif

@@ -22,6 +22,7 @@
 #include "item.h"
 #include "node.h"
 #include "record.h"
+#include "side.h"
 #include "space.h"
 #include "sweep.h"
 #include "sysfs.h"
@@ -79,12 +80,17 @@ static int __init engine_start(void)
 	err = pksm_hotplug_init();
 	if (err)
 		goto fail_hotplug;
+	err = pksm_side_init();
+	if (err)
+		goto fail_side;
 	err = pksm_worker_init();
 	if (err)
 		goto fail_worker;
 	return 0;
 
 fail_worker:
+	pksm_side_exit();
+fail_side:
 	pksm_hotplug_exit();
 fail_hotplug:
 	pksm_space_exit();
@@ -102,6 +108,7 @@ fail_node:
 static void engine_stop(void)
 {
 	pksm_worker_exit();
+	pksm_side_exit();
 	pksm_hotplug_exit();
 	pksm_space_exit();
 	pksm_item_exit();

@@ -31,6 +31,15 @@
 #include "node.h"
 #include "table.h"
 
+/*
+ * Somebody holds a reference. Pins may stay for long; another worker that looks at
+ * the page, or a CPU that has it in a batch for the LRU, is gone in a moment.
+ */
+static enum pksm_outcome why_held(struct folio *folio)
+{
+	return folio_maybe_dma_pinned(folio) ? PKSM_PINNED : PKSM_BUSY;
+}
+
 /**
  * pksm_side_lock() - make a page ready to be merged
  * @side: @vma, @addr and @page set
@@ -56,7 +65,7 @@ enum pksm_outcome pksm_side_lock(struct pksm_side *side)
 	else if (PageHWPoison(side->page))
 		why = PKSM_POISONED;
 	else if (folio_test_large(folio) && split_huge_page(side->page))
-		why = PKSM_PINNED;
+		why = why_held(folio);
 	if (why != PKSM_MERGED) {
 		folio_unlock(folio);
 		return why;
@@ -68,14 +77,23 @@ enum pksm_outcome pksm_side_lock(struct pksm_side *side)
 /**
  * pksm_side_end() - unlock a side's page and let go of it
  * @side: locked or not
+ * @gone: references to pages that were given up are put here, and dropped when it is
+ *	full; the caller drops the last ones. Freeing one page takes locks of its
+ *	memory node and cgroup that all CPUs share; freeing many takes them once
  */
-void pksm_side_end(struct pksm_side *side)
+void pksm_side_end(struct pksm_side *side, struct folio_batch *gone)
 {
+	struct folio *folio;
+
 	if (!side->page)
 		return;
+	folio = page_folio(side->page);
 	if (side->locked)
-		folio_unlock(page_folio(side->page));
-	put_page(side->page);
+		folio_unlock(folio);
+	if (folio_mapped(folio))
+		folio_put(folio);
+	else if (!folio_batch_add(gone, folio))
+		folios_put(gone);
 	side->locked = false;
 	side->page = NULL;
 }
@@ -103,7 +121,7 @@ static enum pksm_outcome protect_entry(struct pksm_side *side, pte_t *ptep)
 	    (exclusive && folio_try_share_anon_rmap_pte(folio, side->page))) {
 		if (flush)
 			set_pte_at(mm, side->addr, ptep, pte);
-		return PKSM_PINNED;
+		return why_held(folio);
 	}
 	if (pte_dirty(pte))
 		folio_mark_dirty(folio);
@@ -192,6 +210,8 @@ static enum pksm_outcome replace(struct pksm_side *side, struct folio *target,
 	ptep = pksm_table_pte_lock(mm, side->addr, &ptl);
 	if (!ptep)
 		goto out;
+	/* Its owner wrote, or only read, which may have marked it; or it went. */
+	result = PKSM_BUSY;
 	if (!pte_same(ptep_get(ptep), side->pte))
 		goto out_unlock;
 	if (node) {
@@ -236,9 +256,34 @@ enum pksm_outcome pksm_merge_zero(struct pksm_side *side)
 }
 
 /**
- * pksm_merge_join() - merge a page with one that is merged already
+ * pksm_merge_match() - is a page equal to one that is merged already?
  * @side: locked
- * @folio: the merged page, locked, with a node; its bytes cannot change
+ * @folio: the merged page, with a reference; it was found through its node
+ *
+ * The folio need not be locked. Nobody writes to a frame that was merged, whoever
+ * maps it copies it first; and while there is a reference it is not used for
+ * anything else, whatever becomes of its node. So many workers can compare with one
+ * merged page at the same time, which takes far longer than joining it.
+ * Context: VMA held.
+ * Return: PKSM_MERGED when it is, and write-protected so that it stays equal until
+ * @side is unlocked or its entry changes; otherwise why not.
+ */
+enum pksm_outcome pksm_merge_match(struct pksm_side *side, struct folio *folio)
+{
+	enum pksm_outcome result;
+
+	if (folio_test_hwpoison(folio))
+		return PKSM_POISONED;
+	result = protect(side);
+	if (result != PKSM_MERGED)
+		return result;
+	return pksm_content_equal(side->page, folio_page(folio, 0)) ? PKSM_MERGED : PKSM_DIFFERENT;
+}
+
+/**
+ * pksm_merge_join() - merge a page with one that is merged already
+ * @side: locked, and found equal to @folio by pksm_merge_match()
+ * @folio: the merged page, locked, with a node
  *
  * Context: VMA held.
  * Return: PKSM_JOINED, or why not.
@@ -250,11 +295,13 @@ enum pksm_outcome pksm_merge_join(struct pksm_side *side, struct folio *folio)
 	VM_WARN_ON_ONCE_FOLIO(!folio_test_locked(folio), folio);
 	if (folio_test_hwpoison(folio))
 		return PKSM_POISONED;
-	result = protect(side);
-	if (result != PKSM_MERGED)
-		return result;
-	if (!pksm_content_equal(side->page, folio_page(folio, 0)))
-		return PKSM_DIFFERENT;
+	/*
+	 * Its only owner so far may have given it to MADV_FREE, which leaves it clean:
+	 * reclaim would drop it, for all who share it. A dirty one it keeps, and once it
+	 * is shared MADV_FREE leaves it dirty (mm/madvise.c, mm/rmap.c of 6.12).
+	 */
+	if (!folio_test_dirty(folio))
+		folio_mark_dirty(folio);
 	result = replace(side, folio, NULL);
 	return result == PKSM_MERGED ? PKSM_JOINED : result;
 }
@@ -264,6 +311,7 @@ enum pksm_outcome pksm_merge_join(struct pksm_side *side, struct folio *folio)
  * @target: locked; its page becomes the merged one
  * @other: locked; its page is given up
  * @node: new; @target's page names it afterwards
+ * @blame: set when it was not @target that was in the way
  *
  * Until the very moment at which @other's entry is exchanged both pages stay what
  * they were, so there is nothing to undo when that fails.
@@ -271,18 +319,25 @@ enum pksm_outcome pksm_merge_join(struct pksm_side *side, struct folio *folio)
  * Return: PKSM_PAIRED, or why not.
  */
 enum pksm_outcome pksm_merge_pair(struct pksm_side *target, struct pksm_side *other,
-				  struct pksm_node *node)
+				  struct pksm_node *node, bool *blame)
 {
 	struct folio *folio = page_folio(target->page);
 	enum pksm_outcome result;
 
 	result = protect(target);
-	if (result == PKSM_MERGED)
-		result = protect(other);
+	if (result != PKSM_MERGED)
+		return result;
+	*blame = true;
+	result = protect(other);
 	if (result != PKSM_MERGED)
 		return result;
 	if (!pksm_content_equal(target->page, other->page))
 		return PKSM_DIFFERENT;
+	/* Both may have changed since they were hashed: the node would never be found. */
+	*blame = false;
+	if (pksm_content_hash(target->page) != node->hash)
+		return PKSM_DIFFERENT;
+	*blame = true;
 	/* Reclaim frees a clean page without a dirty entry: this one must be written. */
 	folio_mark_accessed(folio);
 	folio_mark_dirty(folio);

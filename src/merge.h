@@ -8,6 +8,7 @@
 #include "outcome.h"
 
 struct folio;
+struct folio_batch;
 struct page;
 struct pksm_node;
 struct vm_area_struct;
@@ -29,11 +30,12 @@ struct pksm_side {
 };
 
 enum pksm_outcome pksm_side_lock(struct pksm_side *side);
-void pksm_side_end(struct pksm_side *side);
+void pksm_side_end(struct pksm_side *side, struct folio_batch *gone);
 
 enum pksm_outcome pksm_merge_zero(struct pksm_side *side);
+enum pksm_outcome pksm_merge_match(struct pksm_side *side, struct folio *folio);
 enum pksm_outcome pksm_merge_join(struct pksm_side *side, struct folio *folio);
 enum pksm_outcome pksm_merge_pair(struct pksm_side *target, struct pksm_side *other,
-				  struct pksm_node *node);
+				  struct pksm_node *node, bool *blame);
 
 #endif

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "counter.h"
+#include "memory.h"
 #include "node.h"
 
 static struct kmem_cache *cache;
@@ -54,14 +55,14 @@ static void count_down(void)
  * pksm_node_alloc() - make a stable node for a page that is to be merged
  * @hash: of its content
  *
- * Context: process; sleeps for memory.
+ * Context: any that may be preempted; does not sleep (memory.h).
  * Return: NULL without memory, and once the module is being removed.
  */
 struct pksm_node *pksm_node_alloc(u64 hash)
 {
 	struct pksm_node *node;
 
-	node = kmem_cache_zalloc(cache, GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+	node = kmem_cache_zalloc(cache, PKSM_GFP);
 	if (!node)
 		return NULL;
 	if (!count_up()) {

@@ -5,6 +5,7 @@
 #ifndef PKSM_NODE_H
 #define PKSM_NODE_H
 
+#include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/page-flags.h>
 #include <linux/rbtree.h>
@@ -15,15 +16,16 @@
 /**
  * struct pksm_node - a merged page frame
  * @rb: node of the stable tree, unless @is_copy; shard lock
- * @copy: on the list of the node in the tree that has the same hash; shard lock
- * @copies: further nodes of the same hash, unless @is_copy; shard lock
+ * @copy: in the ring of copies of one hash; shard lock
+ * @copies: further nodes of the same hash: one of the ring, where the next lookup
+ *	begins; unless @is_copy; shard lock
  * @hash: of the content; fixed
  * @pfn: the frame; changed by migration with both folios locked, read by all
  * @items: those who map the frame, &struct pksm_item.link; lock of the folio;
  *	the shard lock once the frame is gone
  * @sharers: items on @items that belong to a record (not orphans); likewise
  * @nid: NUMA node of its tree; shard lock
- * @is_copy: hangs off another node; shard lock
+ * @is_copy: in the ring of the node that is in the tree; shard lock
  *
  * Alive as long as an item is linked to it. The frame's mapping points here;
  * no reference to the frame is held, so a node may be found whose frame is gone
@@ -32,9 +34,9 @@
 struct pksm_node {
 	union {
 		struct rb_node rb;
-		struct hlist_node copy;
+		struct list_head copy;
 	};
-	struct hlist_head copies;
+	struct pksm_node *copies;
 	u64 hash;
 	unsigned long pfn;
 	struct hlist_head items;

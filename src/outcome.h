@@ -22,6 +22,7 @@
 	X(UNFIT, "unfit")			\
 	X(POISONED, "poisoned")			\
 	X(BUSY, "busy")				\
+	X(CONTENDED, "contended")		\
 	X(PINNED, "pinned")			\
 	X(DIFFERENT, "different")		\
 	X(FULL, "full")				\
@@ -36,9 +37,11 @@
  * WAITING: entered the unstable tree. RESTING: is there since an earlier pass.
  * CHANGED: content differs from the last visit. SKIPPED: by age. GONE: no
  * longer mapped there. UNFIT: not a kind of page that can be merged. POISONED:
- * hardware poison. BUSY: a lock was not to be had. PINNED: somebody holds a
- * reference. DIFFERENT: equal hash, different bytes. FULL: no room under the
- * limit of equal hashes examined. NOMEM: no memory for a record or a node.
+ * hardware poison. BUSY: a lock was not to be had, or somebody had a reference for the
+ * moment. CONTENDED: another worker is at this page or this content. PINNED: the page
+ * is pinned (get_user_pages()). DIFFERENT: equal hash, different bytes. FULL: what was
+ * found was filled by others first: looked up again. NOMEM: no memory for a record or
+ * a node.
  */
 enum pksm_outcome {
 #define X(symbol, name) PKSM_##symbol,

@@ -23,11 +23,13 @@
 #include "compat/mm.h"
 #include "compat/symbol.h"
 #include "content.h"
+#include "gate.h"
 #include "hold.h"
 #include "item.h"
 #include "merge.h"
 #include "node.h"
 #include "page.h"
+#include "pair.h"
 #include "record.h"
 #include "shard.h"
 #include "space.h"
@@ -38,6 +40,21 @@
 /* Lookups for one page on one visit: the candidates may have changed meanwhile. */
 #define TRIES	4
 
+/* Looks at the lock of a merged page that another worker holds for a moment. */
+#define SPINS	256
+/* Jiffies for which this goes on, when the page was come back to. */
+#define PATIENCE	2
+
+/**
+ * struct pksm_past - the hash of a page on its last visit
+ * @hash: its bits that are known
+ * @mask: which these are; 0: none
+ */
+struct pksm_past {
+	u64 hash;
+	u64 mask;
+};
+
 /**
  * pksm_page_transient() - is it worth coming back to this page in the same pass?
  * @outcome: of its visit
@@ -46,48 +63,68 @@
  */
 bool pksm_page_transient(enum pksm_outcome outcome)
 {
-	return outcome == PKSM_BUSY || outcome == PKSM_PINNED;
-}
-
-/* The NUMA node whose trees a page belongs to. */
-static s16 tree_nid(const struct page *page)
-{
-	return READ_ONCE(pksm_tunables.merge_across_nodes) ? 0 : page_to_nid(page);
+	return outcome == PKSM_BUSY || outcome == PKSM_CONTENDED || outcome == PKSM_PINNED;
 }
 
 static void forget(u64 *record)
 {
 	struct pksm_item *item = pksm_record_item(*record);
 
-	*record = pksm_record_plain(0, false, 0, 0);
+	*record = PKSM_RECORD_FRESH;
 	if (item)
 		pksm_item_drop(item);
 }
 
+/*
+ * The lock of a merged page. Other workers hold it while they join it; reclaim and
+ * migration for the length of a reverse walk, or of writing the page out. When the page
+ * was come back to it is tried for longer, since with many arriving at one content
+ * some would lose each time; but not while somebody waits for what is held.
+ */
+static bool lock_merged(struct folio *folio, const struct pksm_visit *visit)
+{
+	unsigned long end = jiffies + PATIENCE;
+	unsigned int i;
+
+	do {
+		for (i = 0; i < SPINS; i++) {
+			if (!folio_test_locked(folio) && folio_trylock(folio))
+				return true;
+			cpu_relax();
+		}
+		cond_resched();
+	} while (visit->again && time_before(jiffies, end) &&
+		 !pksm_hold_wanted(visit->hold) && !pksm_gate_wanted());
+	return false;
+}
+
 /* Step 1: the page is merged. */
-static enum pksm_outcome visit_merged(const struct pksm_hold *hold,
+static enum pksm_outcome visit_merged(const struct pksm_visit *visit,
 				      const struct pksm_entry *entry, u64 *record)
 {
-	struct vm_area_struct *vma = hold->vma;
+	struct vm_area_struct *vma = visit->hold->vma;
 	enum pksm_outcome result = PKSM_GONE;
 	struct pksm_node *node;
 	struct pksm_item *item;
 	struct folio *folio;
 	struct page *page;
 
-	node = (void *)((unsigned long)entry->mapping & ~PAGE_MAPPING_FLAGS);
-	if (pksm_item_on(pksm_record_item(*record), node))
+	item = pksm_record_item(*record);
+	if (pksm_item_on(item, entry->node))
 		return PKSM_MERGED;
+	/* Whoever merges it is about to put it on the list. */
+	if (item && (pksm_item_state(item) & PKSM_ITEM_CLAIMED))
+		return PKSM_CONTENDED;
 	forget(record);
-	item = pksm_item_alloc(hold->space, entry->addr);
+	item = pksm_item_alloc(visit->hold->space, entry->addr);
 	if (!item)
 		return PKSM_NOMEM;
 	page = pksm_table_reference(vma->vm_mm, entry->addr, entry->pfn);
 	if (!page)
 		goto out;
 	folio = page_folio(page);
-	result = PKSM_BUSY;
-	if (!folio_trylock(folio))
+	result = PKSM_CONTENDED;
+	if (!lock_merged(folio, visit))
 		goto out_put;
 	result = PKSM_GONE;
 	node = pksm_node_of(folio);
@@ -96,7 +133,7 @@ static enum pksm_outcome visit_merged(const struct pksm_hold *hold,
 		pksm_shard_adopt(item, node);
 		pksm_item_attach(item, node, folio, vma->anon_vma,
 				 pksm_mm_index(vma, entry->addr));
-		*record = (unsigned long)item;
+		*record = pksm_record_of(item, PKSM_RECORD_FRESH);
 		/* Lookups pass over a node that nobody shares. */
 		if (node->sharers == 1)
 			pksm_shard_renew(node);
@@ -111,57 +148,54 @@ out:
 	return result;
 }
 
-/* Steps 2 and 3 for a page that has no item: age and hash are in the record. */
-static enum pksm_outcome recall_record(u64 *record, bool smart, u64 *last, bool *hashed)
-{
-	u8 age = pksm_record_age(*record), skips = pksm_record_skips(*record);
-	bool skip = smart && pksm_record_skip(&age, &skips);
-
-	*hashed = *record & PKSM_RECORD_HASHED;
-	*last = *record & PKSM_RECORD_HASH;
-	*record = pksm_record_plain(*last, *hashed, age, skips);
-	return skip ? PKSM_SKIPPED : PKSM_WAITING;
-}
-
 /*
- * What is known of the page from earlier visits. Returns PKSM_RESTING when it is
- * in the unstable tree and needs no lookup if it did not change, PKSM_WAITING when
- * it needs one, or an outcome that ends the visit.
+ * Steps 2 and 3: what is known of the page from earlier visits. Returns
+ * PKSM_RESTING when it is in the unstable tree and needs no lookup if it did not
+ * change, PKSM_WAITING when it needs one, or an outcome that ends the visit.
+ *
+ * A page rests in the frame in which nothing equal was found. A process that writes
+ * what was there already may get another frame, and its page is then equal to others
+ * that were the same as it.
  */
-static enum pksm_outcome recall(const struct page *page, u64 *record, bool smart, u64 *last,
-				bool *hashed)
+static enum pksm_outcome recall(const struct pksm_visit *visit, const struct pksm_entry *entry,
+				u64 *record, struct pksm_past *past)
 {
 	struct pksm_item *item = pksm_record_item(*record);
+	struct pksm_peek peek;
 	unsigned long state;
-	bool skip;
 
 	if (item) {
-		state = pksm_shard_touch(item, tree_nid(page), smart, last, &skip);
+		state = pksm_shard_peek(item, &peek);
 		if (state & PKSM_ITEM_CLAIMED)
-			return PKSM_BUSY;
+			return PKSM_CONTENDED;
 		if (!(state & PKSM_ITEM_STABLE)) {
-			*hashed = true;
-			if (skip)
+			*past = (struct pksm_past){ .hash = peek.hash, .mask = U64_MAX };
+			if (visit->smart && pksm_record_skip(record))
 				return PKSM_SKIPPED;
-			return state == PKSM_ITEM_UNSTABLE ? PKSM_RESTING : PKSM_WAITING;
+			if (state == PKSM_ITEM_UNSTABLE && peek.pfn == (u32)entry->pfn &&
+			    peek.nid == pksm_pair_nid(pfn_to_page(entry->pfn)))
+				return PKSM_RESTING;
+			return PKSM_WAITING;
 		}
-		/* It was merged and has been written to since. */
+		/* Merged since it was collected? */
+		if (!pksm_table_maps(visit->hold->vma->vm_mm, entry->addr, entry->pfn))
+			return PKSM_CONTENDED;
+		/* It was merged before, and has been written to since. */
 		forget(record);
 	}
-	return recall_record(record, smart, last, hashed);
+	past->mask = *record & PKSM_RECORD_HASHED ? PKSM_RECORD_HASH : 0;
+	past->hash = *record & PKSM_RECORD_HASH;
+	return visit->smart && pksm_record_skip(record) ? PKSM_SKIPPED : PKSM_WAITING;
 }
 
 /* Step 3 failed: the page changed. Keep its hash, leave the tree. */
 static enum pksm_outcome changed(u64 *record, u64 hash)
 {
 	struct pksm_item *item = pksm_record_item(*record);
-	u8 age = 0, skips = 0;
 
+	*record = pksm_record_plain(hash, item ? 0 : *record);
 	if (item)
 		pksm_item_drop(item);
-	else
-		age = pksm_record_age(*record), skips = pksm_record_skips(*record);
-	*record = pksm_record_plain(hash, true, age, skips);
 	return PKSM_CHANGED;
 }
 
@@ -169,25 +203,29 @@ static enum pksm_outcome changed(u64 *record, u64 hash)
  * Step 5: merge with the merged page that @match names. PKSM_FULL: it is not to
  * be had any more; look again.
  */
-static enum pksm_outcome join(const struct pksm_hold *hold, struct pksm_side *self,
+static enum pksm_outcome join(const struct pksm_visit *visit, struct pksm_side *self,
 			      struct pksm_item *item, struct pksm_match *match)
 {
-	struct vm_area_struct *vma = hold->vma;
+	struct vm_area_struct *vma = visit->hold->vma;
 	struct pksm_node *node = match->node;
 	struct folio *folio = match->folio;
-	enum pksm_outcome result = PKSM_BUSY;
+	enum pksm_outcome result;
 
-	if (!folio_trylock(folio))
+	result = pksm_side_lock(self);
+	if (result == PKSM_MERGED)
+		result = pksm_merge_match(self, folio);
+	if (result != PKSM_MERGED)
+		goto out_put;
+	result = PKSM_CONTENDED;
+	if (!lock_merged(folio, visit))
 		goto out_put;
 	result = PKSM_FULL;
 	/* Migration or the end of the frame may have come first. */
-	if (!pksm_node_is_of(node, folio) || !node->sharers ||
-	    tree_nid(folio_page(folio, 0)) != tree_nid(self->page) ||
+	if (!pksm_node_is_of(node, folio) || !(node->sharers || folio_mapped(folio)) ||
+	    pksm_pair_nid(folio_page(folio, 0)) != pksm_pair_nid(self->page) ||
 	    node->sharers >= READ_ONCE(pksm_tunables.max_page_sharing))
 		goto out_unlock;
-	result = pksm_side_lock(self);
-	if (result == PKSM_MERGED)
-		result = pksm_merge_join(self, folio);
+	result = pksm_merge_join(self, folio);
 	if (result == PKSM_JOINED) {
 		get_anon_vma(vma->anon_vma);
 		pksm_item_attach(item, node, folio, vma->anon_vma,
@@ -201,181 +239,62 @@ out_put:
 	return result;
 }
 
-/* The VMA of the other page of a pair, held. */
-static enum pksm_outcome reach(const struct pksm_hold *hold, struct pksm_hold *reached,
-			       struct pksm_mm *space, unsigned long addr)
+/* Merge with what a lookup found. @again is set when the next may do better. */
+static enum pksm_outcome try_match(const struct pksm_visit *visit, struct pksm_side *self,
+				   struct pksm_item *item, struct pksm_query *query,
+				   struct pksm_match *match, bool *again)
 {
-	struct vm_area_struct *vma;
+	enum pksm_outcome result;
 
-	if (pksm_hold_covers(hold, space, addr)) {
-		vma = hold->mmap ? vma_lookup(space->mm, addr) : hold->vma;
-		if (!vma || !(vma->vm_flags & VM_MERGEABLE) || !vma->anon_vma)
-			return PKSM_GONE;
-		/* Held already, by @hold: nothing to let go of. */
-		*reached = (struct pksm_hold){ .space = space, .vma = vma };
-		return PKSM_MERGED;
-	}
-	switch (pksm_hold_try(reached, space, addr)) {
-	case PKSM_HELD:
-		return PKSM_MERGED;
-	case PKSM_HELD_NONE:
-		return PKSM_GONE;
-	default:
-		return PKSM_BUSY;
-	}
-}
-
-/* Two pages have become one, @folio, locked: put both items on its list. */
-static void settle_pair(struct pksm_item *item, struct pksm_item *other, struct folio *folio,
-			struct pksm_node *node, struct anon_vma *anon_vma,
-			const struct pksm_side *side)
-{
-	/* Attaching writes the page index where the NUMA node was. */
-	s16 nid = item->nid;
-
-	get_anon_vma(side->vma->anon_vma);
-	pksm_item_attach(item, node, folio, anon_vma, folio->index);
-	pksm_item_attach(other, node, folio, side->vma->anon_vma,
-			 pksm_mm_index(side->vma, side->addr));
-	pksm_shard_publish(node, nid);
-	pksm_shard_settle(item);
-	if (!pksm_shard_settle(other))
-		pksm_item_abandon(other, folio);
+	if (!match->node)
+		return pksm_pair(visit->hold, self, item, match->other, again, visit->gone);
+	result = join(visit, self, item, match);
+	*again = result == PKSM_FULL ||
+		 (result == PKSM_POISONED && !PageHWPoison(self->page));
+	/* Another content of the same hash, or ours changed since it was hashed? */
+	if (result == PKSM_DIFFERENT)
+		*again = pksm_content_hash(self->page) == item->hash;
+	query->skip += *again && result != PKSM_FULL;
+	return result;
 }
 
 /*
- * Merge @self with the page at @side, whose VMA is held. @blame is set when the
- * other page is why it failed.
+ * Steps 5 to 7: look for equal content until there is none, or one was merged with.
+ * When a candidate was busy that may not be in a moment, that is the outcome: the
+ * page is come back to, though it is in the tree.
  */
-static enum pksm_outcome merge_pair(struct pksm_side *self, struct pksm_item *item,
-				    struct pksm_side *side, struct pksm_item *other,
-				    bool *blame)
-{
-	struct anon_vma *anon_vma;
-	enum pksm_outcome result;
-	struct pksm_node *node;
-	struct folio *folio;
-
-	/* First ours, without a reference to the other: both may be in one huge page. */
-	result = pksm_side_lock(self);
-	if (result != PKSM_MERGED)
-		return result;
-	*blame = true;
-	side->page = pksm_table_page_get(side->vma, side->addr);
-	if (!side->page)
-		return PKSM_GONE;
-	if (side->page == self->page)
-		return PKSM_RESTING;
-	if (tree_nid(side->page) != tree_nid(self->page))
-		return PKSM_GONE;
-	result = pksm_side_lock(side);
-	if (result != PKSM_MERGED)
-		return result;
-	*blame = false;
-	/*
-	 * All who map our page, processes forked from this one too, are found through
-	 * the anon_vma that its mapping names now; the VMA's own may reach fewer. While
-	 * the folio is locked and mapped here, that anon_vma is one of the held VMA's;
-	 * mapped elsewhere (UFFDIO_MOVE) it would be somebody's whom nothing keeps.
-	 */
-	folio = page_folio(self->page);
-	anon_vma = pksm_mm_anon_vma(folio);
-	if (!anon_vma || !pksm_table_maps(self->vma->vm_mm, self->addr, page_to_pfn(self->page)))
-		return PKSM_GONE;
-	get_anon_vma(anon_vma);
-	node = pksm_node_alloc(item->hash);
-	if (!node) {
-		put_anon_vma(anon_vma);
-		return PKSM_NOMEM;
-	}
-	result = pksm_merge_pair(self, side, node);
-	if (result == PKSM_PAIRED) {
-		settle_pair(item, other, folio, node, anon_vma, side);
-	} else {
-		put_anon_vma(anon_vma);
-		pksm_node_free(node);
-	}
-	return result;
-}
-
-/* Step 6: make one merged page of ours and of the claimed item's. */
-static enum pksm_outcome pair(const struct pksm_hold *hold, struct pksm_side *self,
-			      struct pksm_item *item, struct pksm_item *other)
-{
-	struct pksm_mm *space = other->space;
-	struct pksm_side side = { .addr = pksm_item_addr(other) };
-	struct pksm_hold reached = { };
-	enum pksm_outcome result;
-	bool blame = true, same = space == hold->space;
-
-	if (!same && !pksm_hold_alive(space)) {
-		result = PKSM_GONE;
-		goto out;
-	}
-	result = reach(hold, &reached, space, side.addr);
-	if (result == PKSM_MERGED) {
-		side.vma = reached.vma;
-		blame = false;
-		result = merge_pair(self, item, &side, other, &blame);
-		pksm_side_end(&side);
-		if (!pksm_hold_covers(hold, space, side.addr))
-			pksm_hold_end(&reached);
-	}
-	if (!same)
-		pksm_hold_alive_end(space);
-out:
-	/*
-	 * Whatever failed, the other has to be visited before it is matched again: a
-	 * page that cannot be merged would keep all its equals from each other.
-	 */
-	if (result != PKSM_PAIRED && !pksm_shard_unclaim(other, result != PKSM_RESTING))
-		pksm_item_free(other);
-	pksm_space_put(space);
-	if (blame && result == PKSM_GONE)
-		result = PKSM_DIFFERENT;
-	return result;
-}
-
-/* Steps 5 to 7: look for equal content until there is none, or one was merged with. */
-static enum pksm_outcome search(const struct pksm_hold *hold, struct pksm_side *self,
+static enum pksm_outcome search(const struct pksm_visit *visit, struct pksm_side *self,
 				struct pksm_item *item)
 {
-	s16 nid = tree_nid(self->page);
-	enum pksm_outcome result = PKSM_WAITING;
+	struct pksm_query query = {
+		.nid = pksm_pair_nid(self->page),
+		.pfn = page_to_pfn(self->page),
+		.flagged = visit->again,
+	};
+	enum pksm_outcome result, outcome = PKSM_WAITING;
 	struct pksm_match match;
-	unsigned int i, skip = 0;
-	bool again;
+	bool again = true;
+	unsigned int i;
 
-	for (i = 0; i < TRIES; i++) {
-		if (!pksm_shard_lookup(item, nid, skip, &match))
-			return PKSM_BUSY;
+	for (i = 0; i < TRIES && again; i++) {
+		if (!pksm_shard_lookup(item, &query, &match) || match.busy)
+			return PKSM_CONTENDED;
 		if (!match.node && !match.other)
-			return PKSM_WAITING;
-		if (match.node) {
-			result = join(hold, self, item, &match);
-			skip += result == PKSM_DIFFERENT || result == PKSM_POISONED;
-			again = result == PKSM_FULL || result == PKSM_DIFFERENT ||
-				(result == PKSM_POISONED && !PageHWPoison(self->page));
-		} else {
-			result = pair(hold, self, item, match.other);
-			again = result == PKSM_DIFFERENT;
-		}
+			return outcome;
+		result = try_match(visit, self, item, &query, &match, &again);
 		if (result == PKSM_JOINED || result == PKSM_PAIRED)
 			return result;
-		/*
-		 * What failed for a reason that will pass must not rest. Two mappings of
-		 * one frame (a fork) may: there is nothing to merge.
-		 */
-		if (i + 1 == TRIES)
-			again = false;
-		pksm_shard_unclaim(item, !again && result != PKSM_RESTING);
+		/* It must not rest, except beside a mapping of its own frame (a fork). */
+		pksm_shard_unclaim(item, result != PKSM_RESTING && (!again || i + 1 == TRIES));
 		if (!again)
 			return result;
+		if (pksm_page_transient(result))
+			outcome = result;
 	}
-	return result;
+	return pksm_page_transient(outcome) ? outcome : PKSM_CONTENDED;
 }
 
-/* The page's item, in no tree and with its hash set; made if there was none. */
+/* The page's item; made, in no tree and with its hash set, if there was none. */
 static struct pksm_item *item_for(const struct pksm_hold *hold, unsigned long addr,
 				  u64 *record, u64 hash)
 {
@@ -386,23 +305,20 @@ static struct pksm_item *item_for(const struct pksm_hold *hold, unsigned long ad
 	item = pksm_item_alloc(hold->space, addr);
 	if (!item)
 		return NULL;
-	item->age = pksm_record_age(*record);
-	item->skips = pksm_record_skips(*record);
 	pksm_shard_hash_set(item, hash);
-	*record = (unsigned long)item;
+	*record = pksm_record_of(item, *record);
 	return item;
 }
 
 /* Steps 3 to 7, with a reference to the page. */
-static enum pksm_outcome climb(const struct pksm_hold *hold, struct pksm_side *self, u64 *record,
-			       enum pksm_outcome known, u64 last, bool hashed)
+static enum pksm_outcome climb(const struct pksm_visit *visit, struct pksm_side *self,
+			       u64 *record, enum pksm_outcome known, const struct pksm_past *past)
 {
 	u64 hash = pksm_content_hash(self->page);
 	enum pksm_outcome result;
-	struct pksm_item *item = pksm_record_item(*record);
-	bool same = hashed && (item ? hash == last : (hash & PKSM_RECORD_HASH) == last);
+	struct pksm_item *item;
 
-	if (!same)
+	if (!past->mask || (hash & past->mask) != past->hash)
 		return changed(record, hash);
 	if (hash == pksm_content_zero_hash() && READ_ONCE(pksm_tunables.use_zero_pages)) {
 		result = pksm_side_lock(self);
@@ -413,45 +329,53 @@ static enum pksm_outcome climb(const struct pksm_hold *hold, struct pksm_side *s
 		if (result == PKSM_ZERO || pksm_page_transient(result))
 			return result;
 	}
-	if (known == PKSM_RESTING)
+	if (known == PKSM_RESTING && !visit->again)
 		return PKSM_RESTING;
-	item = item_for(hold, self->addr, record, hash);
-	return item ? search(hold, self, item) : PKSM_NOMEM;
+	item = item_for(visit->hold, self->addr, record, hash);
+	return item ? search(visit, self, item) : PKSM_NOMEM;
+}
+
+/* Has somebody claimed a page in the tree, or tried to, while it was looked at? */
+static bool disturbed(u64 record)
+{
+	const struct pksm_item *item = pksm_record_item(record);
+
+	return item && pksm_item_state(item) != PKSM_ITEM_UNSTABLE;
 }
 
 /**
  * pksm_page_visit() - visit one page
- * @hold: its VMA, held
+ * @visit: with its VMA held
  * @entry: as it was collected under this hold
  * @record: its record, which the caller's claim covers
- * @again: for the second time in this pass: it is not to be skipped by age
  *
- * Context: process, inside the gate; sleeps for memory, and for the lock of a
- * merged page that this process has left; waits for nothing that user space can
- * keep.
+ * Context: process, inside the gate; sleeps for the lock of a merged page that this
+ * process leaves; waits for nothing that user space can keep.
  * Return: what became of it.
  */
-enum pksm_outcome pksm_page_visit(const struct pksm_hold *hold, const struct pksm_entry *entry,
-				  u64 *record, bool again)
+enum pksm_outcome pksm_page_visit(const struct pksm_visit *visit, const struct pksm_entry *entry,
+				  u64 *record)
 {
-	struct pksm_side self = { .vma = hold->vma, .addr = entry->addr };
+	struct vm_area_struct *vma = visit->hold->vma;
+	struct pksm_side self = { .vma = vma, .addr = entry->addr };
 	enum pksm_outcome known, result;
-	bool hashed = false;
-	u64 last = 0;
+	struct pksm_past past;
 
-	if (entry->mapping)
-		return visit_merged(hold, entry, record);
-	known = recall(pfn_to_page(entry->pfn), record,
-		       !again && READ_ONCE(pksm_tunables.smart_scan), &last, &hashed);
+	if (entry->node)
+		return visit_merged(visit, entry, record);
+	known = recall(visit, entry, record, &past);
 	if (known != PKSM_RESTING && known != PKSM_WAITING)
 		return known;
-	self.page = pksm_table_reference(hold->vma->vm_mm, entry->addr, entry->pfn);
+	self.page = pksm_table_reference(vma->vm_mm, entry->addr, entry->pfn);
 	if (!self.page)
 		return PKSM_GONE;
 	if (PageHWPoison(self.page))
 		result = PKSM_POISONED;
 	else
-		result = climb(hold, &self, record, known, last, hashed);
-	pksm_side_end(&self);
+		result = climb(visit, &self, record, known, &past);
+	pksm_side_end(&self, visit->gone);
+	/* Our reference may have kept somebody from merging it, who found another then. */
+	if ((result == PKSM_RESTING || result == PKSM_WAITING) && disturbed(*record))
+		return PKSM_CONTENDED;
 	return result;
 }

@@ -12,11 +12,16 @@
  * the top, so a hole of terabytes is one step. A pass ends when no space is
  * unfinished and no claim is out.
  */
+#include <linux/freezer.h>
+#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/mutex.h>
+#include <linux/wait.h>
 
 #include "advisor.h"
+#include "budget.h"
+#include "compat/mm.h"
 #include "compat/symbol.h"
 #include "counter.h"
 #include "gate.h"
@@ -24,6 +29,7 @@
 #include "item.h"
 #include "pass.h"
 #include "reap.h"
+#include "side.h"
 #include "space.h"
 #include "table.h"
 #include "takeover.h"
@@ -31,24 +37,52 @@
 
 /* Empty VMAs that one search for a claim passes before it lets others in. */
 #define STEPS_MAX	256
-/* Times in a row that a space whose locks are busy is put behind the others. */
+/*
+ * Jiffies in a row in which a space's locks were tried in vain, until it is left to
+ * the next pass; after half of them the side thread is asked for help.
+ */
 #define DEFER_MAX	64
+/* Busy spaces that one search for a claim passes. */
+#define SPACES_MAX	8
 
 static DEFINE_MUTEX(pass_lock);
 static unsigned long full_scans;
 static unsigned int claims_out;
-static bool running;
+static enum {
+	NONE,
+	BEGINNING,
+	RUNNING,
+} state;
 
+/* How often there was something new to claim, for those who wait for that. */
+static unsigned long news;
+static DECLARE_WAIT_QUEUE_HEAD(waiting);
+
+static void tell(void)
+{
+	lockdep_assert_held(&pass_lock);
+	WRITE_ONCE(news, news + 1);
+	wake_up_all(&waiting);
+}
+
+/*
+ * Begin a pass. What comes before it can take long, so the lock is let go of; there
+ * is nothing to be claimed meanwhile, which adoption needs.
+ */
 static void begin(void)
 {
 	lockdep_assert_held(&pass_lock);
+	state = BEGINNING;
+	mutex_unlock(&pass_lock);
 	pksm_takeover_adopt(pksm_space_adopt);
-	pksm_reap_now(PKSM_GATE_STOPPED | PKSM_GATE_OFFLINE);
+	pksm_reap_now();
 	pksm_item_orphans_sweep();
-	/* Pages waiting in a CPU's batch for the LRU carry a reference: pinned, for us. */
+	/* Pages waiting in a CPU's batch for the LRU carry a reference: busy, for us. */
 	lru_add_drain_all();
+	mutex_lock(&pass_lock);
 	pksm_space_pass_begin();
-	running = true;
+	state = RUNNING;
+	tell();
 	pksm_advisor_begin();
 	trace_pksm_pass_begin(full_scans, pksm_count_sum(PKSM_COUNT_RECORDS));
 }
@@ -56,22 +90,36 @@ static void begin(void)
 static void end(void)
 {
 	lockdep_assert_held(&pass_lock);
-	running = false;
+	state = NONE;
+	/* Together with the pass, or what others have left would begin the next one. */
+	pksm_budget_end();
 	pksm_advisor_end();
 	trace_pksm_pass_end(full_scans, pksm_count_sum(PKSM_COUNT_RECORDS));
 	WRITE_ONCE(full_scans, full_scans + 1);
 }
 
+/* Has it a mergeable area? The first write to one, which wakes nobody, may be to come. */
+static bool has_mergeable(struct mm_struct *mm)
+{
+	struct vm_area_struct *vma;
+
+	VMA_ITERATOR(vmi, mm, 0);
+
+	mmap_assert_locked(mm);
+	for_each_vma(vmi, vma)
+		if (vma->vm_flags & VM_MERGEABLE)
+			return true;
+	return false;
+}
+
 /*
- * The end of a space. Without mergeable memory it is put to sleep, if the mmap
- * lock says that nobody is just making some.
+ * The end of a space. Without a mergeable area it is put to sleep, if the mmap lock
+ * says that nobody is just making one.
  */
 static void finish(struct pksm_mm *space)
 {
-	unsigned long addr = 0, stop;
-
 	if (!space->found && mmap_read_trylock(space->mm)) {
-		if (pksm_hold_next(space, &addr, &stop) == PKSM_HELD_NONE)
+		if (!has_mergeable(space->mm))
 			pksm_space_sleep(space);
 		mmap_read_unlock(space->mm);
 	}
@@ -136,27 +184,36 @@ static enum pksm_held advance(struct pksm_mm *space, struct pksm_claim *claim)
 }
 
 /*
- * A child enters while fork still holds its mmap lock, and before the parent's
- * other threads have had their writable translations flushed: nothing of it may be
- * merged until fork has let go.
+ * A child enters in the middle of fork: nothing of it may be merged until fork is
+ * done with the parent, so it is left to the next pass. Its own mmap lock does not
+ * tell: fork lets go of that before it flushes the parent's writable translations
+ * (dup_mmap(), kernel/fork.c of 6.12).
  */
 static bool settled(struct pksm_mm *space)
 {
-	if (!space->settled && mmap_read_trylock(space->mm)) {
-		mmap_read_unlock(space->mm);
-		space->settled = true;
-	}
+	if (!space->settled)
+		space->settled = pksm_mm_settled(space->mm);
 	return space->settled;
 }
 
-/* A claim in @space, which is unfinished. Takes over the reference if it succeeds. */
+/*
+ * A claim in @space, which is unfinished. Takes over the reference if it succeeds.
+ * A space whose locks are busy is tried once in a jiffy, however many ask.
+ */
 static bool claim_in(struct pksm_mm *space, struct pksm_claim *claim)
 {
 	enum pksm_held held;
 
+	if (space->tries && time_before_eq(jiffies, space->tried))
+		goto defer;
 	if (!pksm_hold_alive(space))
+		goto busy;
+	if (!settled(space)) {
+		pksm_space_done(space);
+		pksm_hold_alive_end(space);
 		return false;
-	held = settled(space) ? advance(space, claim) : PKSM_HELD_BUSY;
+	}
+	held = advance(space, claim);
 	if (held == PKSM_HELD_NONE)
 		finish(space);
 	pksm_hold_alive_end(space);
@@ -164,51 +221,85 @@ static bool claim_in(struct pksm_mm *space, struct pksm_claim *claim)
 		space->tries = 0;
 		return true;
 	}
-	if (++space->tries < DEFER_MAX)
-		pksm_space_defer(space);
-	else
+busy:
+	space->tried = jiffies;
+	if (++space->tries == DEFER_MAX / 2)
+		pksm_side_ask(space);
+	if (space->tries >= DEFER_MAX) {
 		pksm_space_done(space);
+		return false;
+	}
+defer:
+	pksm_space_defer(space);
 	return false;
+}
+
+/* With a pass under way: the next claim of the first space that is not busy. */
+static enum pksm_pass_step claim_any(struct pksm_claim *claim)
+{
+	struct pksm_mm *space;
+	unsigned int i;
+
+	for (i = 0; i < SPACES_MAX; i++) {
+		space = pksm_space_todo_get();
+		if (!space)
+			return claims_out ? PKSM_PASS_WAIT : PKSM_PASS_END;
+		if (claim_in(space, claim))
+			return PKSM_PASS_CLAIM;
+		pksm_space_put(space);
+	}
+	return PKSM_PASS_BUSY;
 }
 
 /**
  * pksm_pass_claim() - get work
  * @claim: filled in when there is some
+ * @share: of the budget, for which this is done
+ * @seen: set to what pksm_pass_wait() wants to know
  *
  * Context: worker, inside the gate, holding nothing.
  * Return: see &enum pksm_pass_step.
  */
-enum pksm_pass_step pksm_pass_claim(struct pksm_claim *claim)
+enum pksm_pass_step pksm_pass_claim(struct pksm_claim *claim, const struct pksm_share *share,
+				    unsigned long *seen)
 {
-	enum pksm_pass_step step = PKSM_PASS_WAIT;
-	struct pksm_mm *space;
+	enum pksm_pass_step step = PKSM_PASS_BUSY;
 
 	mutex_lock(&pass_lock);
-	if (!running) {
+	/* Who waited for the lock may be wanted outside by now. */
+	if (pksm_gate_wanted())
+		goto out;
+	if (state == NONE) {
 		step = PKSM_PASS_IDLE;
-		if (!pksm_space_any_awake())
+		if (!pksm_space_any_awake() || pksm_budget_ended(share))
 			goto out;
 		begin();
 	}
-	space = pksm_space_todo_get();
-	if (!space) {
+	if (state == RUNNING)
+		step = claim_any(claim);
+	else
 		step = PKSM_PASS_WAIT;
-		if (!claims_out) {
-			end();
-			step = PKSM_PASS_END;
-		}
-		goto out;
-	}
-	if (claim_in(space, claim)) {
+	if (step == PKSM_PASS_CLAIM)
 		claims_out++;
-		step = PKSM_PASS_CLAIM;
-	} else {
-		pksm_space_put(space);
-		step = PKSM_PASS_WAIT;
-	}
+	else if (step == PKSM_PASS_END)
+		end();
 out:
+	*seen = news;
 	mutex_unlock(&pass_lock);
 	return step;
+}
+
+/**
+ * pksm_pass_wait() - wait for something new to be claimed
+ * @seen: what there was already, from pksm_pass_claim()
+ * @timeout: for how long at most, in jiffies
+ *
+ * Context: worker, outside the gate.
+ */
+void pksm_pass_wait(unsigned long seen, unsigned long timeout)
+{
+	wait_event_freezable_timeout(waiting, READ_ONCE(news) != seen || kthread_should_stop(),
+				     timeout);
 }
 
 static void release(struct pksm_claim *claim, bool unfinished)
@@ -221,6 +312,9 @@ static void release(struct pksm_claim *claim, bool unfinished)
 		space->cursor = min(space->cursor, min(claim->gap, claim->at) & PKSM_RANGE_MASK);
 		pksm_space_redo(space);
 	}
+	/* Somebody has to end the pass, or to go on with it. */
+	if (unfinished || !claims_out)
+		tell();
 	mutex_unlock(&pass_lock);
 	pksm_space_put(space);
 	claim->space = NULL;
@@ -269,7 +363,7 @@ void pksm_pass_reset(void)
 {
 	mutex_lock(&pass_lock);
 	WARN_ON_ONCE(claims_out);
-	running = false;
+	state = NONE;
 	WRITE_ONCE(full_scans, 0);
 	mutex_unlock(&pass_lock);
 }

@@ -28,14 +28,11 @@ static DEFINE_MUTEX(reap_lock);
 static void reap_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(reaper, reap_work);
 
-/*
- * Returns false when the gate is to be shut, for a reason in @yield, before all is
- * freed.
- */
-static bool reap(struct pksm_mm *space, unsigned long yield)
+/* Returns false when the gate is to be shut before all is freed. */
+static bool reap(struct pksm_mm *space)
 {
 	while (pksm_record_drop(space, 0, ULONG_MAX, CHUNK) != ULONG_MAX)
-		if (pksm_gate_closed(yield))
+		if (pksm_gate_wanted())
 			return false;
 	list_del(&space->list);
 	pksm_space_free(space);
@@ -52,7 +49,7 @@ static bool ripe(const struct pksm_mm *space)
 	return pksm_mm_unmapped(space->mm) || time_after_eq(jiffies, space->deadline);
 }
 
-static void reap_dying(bool all, unsigned long yield)
+static void reap_dying(bool all)
 {
 	struct pksm_mm *space, *next;
 	LIST_HEAD(now);
@@ -63,7 +60,7 @@ static void reap_dying(bool all, unsigned long yield)
 	list_splice_init(&dying, &now);
 	spin_unlock(&dying_lock);
 	list_for_each_entry_safe(space, next, &now, list) {
-		if (!(all || ripe(space)) || !reap(space, yield))
+		if (!(all || ripe(space)) || !reap(space))
 			list_move_tail(&space->list, &later);
 	}
 	spin_lock(&dying_lock);
@@ -75,16 +72,14 @@ static void reap_dying(bool all, unsigned long yield)
 /**
  * pksm_reap_now() - free what dead processes have left
  *
- * @yield: stop when the gate is to be shut for one of these reasons, PKSM_GATE_*
- *
  * So that a pass that begins after a process has gone ends with counters that know
  * nothing of it.
- * Context: process, inside the gate, or with the gate shut and hot-remove kept
- * away; sleeps.
+ * Context: process, inside the gate, when it stops early if the gate is to be
+ * shut; or with the gate shut and hot-remove kept away; sleeps.
  */
-void pksm_reap_now(unsigned long yield)
+void pksm_reap_now(void)
 {
-	reap_dying(false, yield);
+	reap_dying(false);
 }
 
 static void reap_work(struct work_struct *work)
@@ -93,7 +88,7 @@ static void reap_work(struct work_struct *work)
 	int idx;
 
 	pksm_gate_enter_offline(&idx);
-	pksm_reap_now(PKSM_GATE_OFFLINE);
+	pksm_reap_now();
 	pksm_gate_leave(idx);
 	spin_lock(&dying_lock);
 	more = !list_empty(&dying);
@@ -124,5 +119,5 @@ void pksm_reap_add(struct pksm_mm *space)
 void pksm_reap_exit(void)
 {
 	cancel_delayed_work_sync(&reaper);
-	reap_dying(true, 0);
+	reap_dying(true);
 }

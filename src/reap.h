@@ -8,7 +8,7 @@
 struct pksm_mm;
 
 void pksm_reap_add(struct pksm_mm *space);
-void pksm_reap_now(unsigned long yield);
+void pksm_reap_now(void);
 void pksm_reap_exit(void);
 
 #endif

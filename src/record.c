@@ -7,11 +7,13 @@
  * no lock; &pksm_mm.ranges_lock covers the shape of a space's tree of ranges,
  * which holders of different ranges change.
  */
+#include <linux/bitfield.h>
 #include <linux/slab.h>
 
 #include "compat/mm.h"
 #include "counter.h"
 #include "item.h"
+#include "memory.h"
 #include "record.h"
 #include "space.h"
 #include "table.h"
@@ -63,8 +65,12 @@ static void records_add(struct pksm_mm *space, long n)
 	pksm_mm_records_add(space->mm, n);
 }
 
-/* The range of @addr, or the first behind it. */
-static struct pksm_range *first_from(struct pksm_mm *space, unsigned long addr)
+/*
+ * The range of @addr, or the first behind it that begins before @end: the caller
+ * has the claim on all of that, so the range stays. Others may go at any moment.
+ */
+static struct pksm_range *first_from(struct pksm_mm *space, unsigned long addr,
+				     unsigned long end)
 {
 	struct pksm_range *best = NULL, *range;
 	struct rb_node *at;
@@ -79,16 +85,19 @@ static struct pksm_range *first_from(struct pksm_mm *space, unsigned long addr)
 			at = at->rb_left;
 		}
 	}
+	if (best && best->start >= end)
+		best = NULL;
 	spin_unlock(&space->ranges_lock);
 	return best;
 }
 
 static struct pksm_range *create(struct pksm_mm *space, unsigned long addr)
 {
-	struct pksm_range *range = kmem_cache_zalloc(cache, GFP_KERNEL_ACCOUNT |
-						     __GFP_NORETRY | __GFP_NOWARN);
+	struct pksm_range *range = kmem_cache_zalloc(cache, PKSM_GFP_CHARGED);
 	struct rb_node **link = &space->ranges.rb_node, *parent = NULL;
 
+	if (!range)
+		range = kmem_cache_zalloc(cache, PKSM_GFP);
 	if (!range)
 		return NULL;
 	range->start = addr & PKSM_RANGE_MASK;
@@ -136,47 +145,49 @@ static unsigned int lower_bound(const struct pksm_range *range, u16 index)
 
 /**
  * pksm_record_skip() - is a page to be skipped by age on this visit?
- * @age: visits in vain so far; counted up
- * @skips: visits still to be skipped; counted down
+ * @record: its record; visits in vain are counted up, visits to be skipped down
  *
  * The first visits are never skipped, so that a page can go through all steps;
  * then ever more are, up to eight in a row.
  * Return: true when it is.
  */
-bool pksm_record_skip(u8 *age, u8 *skips)
+bool pksm_record_skip(u64 *record)
 {
-	u8 old = *age;
+	unsigned int age = FIELD_GET(PKSM_RECORD_AGE, *record);
+	unsigned int skips = FIELD_GET(PKSM_RECORD_SKIPS, *record);
+	bool skip = age >= 3 && skips;
 
-	if (old != U8_MAX)
-		*age = old + 1;
-	if (old < 3)
-		return false;
-	if (*skips) {
-		--*skips;
-		return true;
-	}
-	*skips = old <= 3 ? 1 : old <= 5 ? 2 : old <= 8 ? 4 : 8;
-	return false;
+	if (skip)
+		skips--;
+	else if (age >= 3)
+		skips = age <= 3 ? 1 : age <= 5 ? 2 : age <= 8 ? 4 : 8;
+	age = min(age + 1, 9U);
+	*record &= ~PKSM_RECORD_TOP;
+	*record |= FIELD_PREP(PKSM_RECORD_AGE, age) | FIELD_PREP(PKSM_RECORD_SKIPS, skips);
+	return skip;
 }
 
 /**
  * pksm_record_slot() - the record of a page
  * @range: its range, or NULL
  * @addr: its address
+ * @hint: where it may stand; set to where the next may
  *
  * Return: where the record is, until the range is synced or dropped; NULL when
  * there is none.
  */
-u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr)
+u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr, unsigned int *hint)
 {
 	u16 index = index_of(addr);
-	unsigned int at;
+	unsigned int at = *hint;
 
 	if (!range || !range->nr)
 		return NULL;
 	if (direct(range))
 		return range->rec[index] ? &range->rec[index] : NULL;
-	at = lower_bound(range, index);
+	if (at >= range->nr || indices(range)[at] != index)
+		at = lower_bound(range, index);
+	*hint = at + 1;
 	return at < range->nr && indices(range)[at] == index ? &range->rec[at] : NULL;
 }
 
@@ -220,11 +231,10 @@ static void expand(const struct pksm_range *range, struct pksm_scratch *scratch)
 /* Forget new records, which carry nothing yet, until @cap are left. */
 static unsigned int shed(struct pksm_scratch *scratch, unsigned int nr, u16 cap)
 {
-	u64 fresh = pksm_record_plain(0, false, 0, 0);
 	unsigned int i;
 
 	for (i = 0; i < PKSM_RANGE_PAGES && nr > cap; i++) {
-		if (scratch->rec[i] == fresh) {
+		if (scratch->rec[i] == PKSM_RECORD_FRESH) {
 			scratch->rec[i] = 0;
 			nr--;
 		}
@@ -244,8 +254,9 @@ static void compress(struct pksm_mm *space, struct pksm_range *range,
 	u64 *block;
 
 	if (cap != range->cap) {
-		block = cap ? kmalloc(block_size(cap), GFP_KERNEL_ACCOUNT |
-				      __GFP_NORETRY | __GFP_NOWARN) : NULL;
+		block = cap ? kmalloc(block_size(cap), PKSM_GFP_CHARGED) : NULL;
+		if (cap && !block)
+			block = kmalloc(block_size(cap), PKSM_GFP);
 		if (block || !cap) {
 			bytes_add(space, (long)block_size(cap) - (long)block_size(range->cap));
 			kfree(range->rec);
@@ -269,33 +280,12 @@ static void compress(struct pksm_mm *space, struct pksm_range *range,
 	range->nr = nr;
 }
 
-/**
- * pksm_record_sync() - make the records fit the pages that are there
- * @space: the space, whose claim the caller holds
- * @start: first address, page-aligned
- * @end: one behind the last; in the same range
- * @entries: the candidate pages between them, in order
- * @nr: their number, may be 0
- * @scratch: the caller's
- *
- * Pages that came get a fresh record, unless there is no memory; the records of
- * those that went, and their items, are freed.
- * Context: inside the gate; sleeps for memory and for locks of merged pages.
- * Return: the range, NULL when it has no record.
- */
-struct pksm_range *pksm_record_sync(struct pksm_mm *space, unsigned long start,
-				    unsigned long end, const struct pksm_entry *entries,
-				    unsigned int nr, struct pksm_scratch *scratch)
+/* Make the records between @start and @end match the entries. */
+static void rearrange(struct pksm_mm *space, struct pksm_range *range, unsigned long start,
+		      unsigned long end, const struct pksm_entry *entries, unsigned int nr,
+		      struct pksm_scratch *scratch)
 {
-	struct pksm_range *range = first_from(space, start);
 	unsigned int i, at, total = 0;
-
-	if (range && range->start != (start & PKSM_RANGE_MASK))
-		range = NULL;
-	if (!range && nr)
-		range = create(space, start);
-	if (!range || matches(range, start, end, entries, nr))
-		return range;
 
 	expand(range, scratch);
 	for (at = index_of(start), i = 0; at <= index_of(end - 1); at++) {
@@ -304,7 +294,7 @@ struct pksm_range *pksm_record_sync(struct pksm_mm *space, unsigned long start,
 
 		i += wanted;
 		if (wanted && !scratch->rec[at]) {
-			scratch->rec[at] = pksm_record_plain(0, false, 0, 0);
+			scratch->rec[at] = PKSM_RECORD_FRESH;
 		} else if (!wanted && scratch->rec[at]) {
 			item = pksm_record_item(scratch->rec[at]);
 			scratch->rec[at] = 0;
@@ -315,10 +305,41 @@ struct pksm_range *pksm_record_sync(struct pksm_mm *space, unsigned long start,
 	for (at = 0; at < PKSM_RANGE_PAGES; at++)
 		total += !!scratch->rec[at];
 	compress(space, range, scratch, total);
+}
+
+/**
+ * pksm_record_sync() - make the records fit the pages that are there
+ * @space: the space, whose claim the caller holds
+ * @cached: the range, if the caller knows it from an earlier call under the same
+ *	claim, or NULL; set to the range, NULL when it has no record
+ * @start: first address, page-aligned
+ * @end: one behind the last; in the same range
+ * @entries: the candidate pages between them, in order
+ * @nr: their number, may be 0
+ * @scratch: the caller's
+ *
+ * Pages that came get a fresh record, unless there is no memory; the records of
+ * those that went, and their items, are freed.
+ * Context: inside the gate; sleeps for locks of merged pages.
+ */
+void pksm_record_sync(struct pksm_mm *space, struct pksm_range **cached, unsigned long start,
+		      unsigned long end, const struct pksm_entry *entries, unsigned int nr,
+		      struct pksm_scratch *scratch)
+{
+	struct pksm_range *range = *cached;
+
+	if (!range)
+		range = first_from(space, start & PKSM_RANGE_MASK, end);
+	if (!range && nr)
+		range = create(space, start);
+	*cached = range;
+	if (!range || matches(range, start, end, entries, nr))
+		return;
+	rearrange(space, range, start, end, entries, nr, scratch);
 	if (range->nr)
-		return range;
+		return;
 	destroy(space, range);
-	return NULL;
+	*cached = NULL;
 }
 
 /* Drop the records from index @from up to @to, in place. */
@@ -364,8 +385,8 @@ unsigned long pksm_record_drop(struct pksm_mm *space, unsigned long start, unsig
 	unsigned long next;
 
 	while (start < end && max--) {
-		range = first_from(space, start);
-		if (!range || range->start >= end)
+		range = first_from(space, start, end);
+		if (!range)
 			return end;
 		start = max(start, range->start);
 		next = min(end, range->start + PKSM_RANGE_SIZE);
@@ -399,7 +420,7 @@ int __init pksm_record_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct pksm_range) > 48);
 	/* Unmerged, so that a leak is seen when the cache is destroyed. */
-	cache = KMEM_CACHE(pksm_range, SLAB_ACCOUNT | SLAB_NO_MERGE);
+	cache = KMEM_CACHE(pksm_range, SLAB_NO_MERGE);
 	return cache ? 0 : -ENOMEM;
 }
 

@@ -45,43 +45,45 @@ struct pksm_scratch {
 };
 
 /*
- * A record is a pointer to the page's item, or, with the lowest bit set: whether
- * a hash was taken, visits to be skipped, visits in vain, and the upper bits of
- * the hash.
+ * A record is a pointer to the page's item, or, with the lowest bit set, whether a
+ * hash was taken and 48 bits of it. The top byte, which is all ones in a pointer to
+ * kernel memory, holds visits in vain and visits to be skipped. 0: no record.
  */
 #define PKSM_RECORD_PLAIN	BIT_ULL(0)
 #define PKSM_RECORD_HASHED	BIT_ULL(1)
-#define PKSM_RECORD_HASH	GENMASK_ULL(63, 16)
+#define PKSM_RECORD_FRESH	PKSM_RECORD_PLAIN	/* carries nothing yet */
+#define PKSM_RECORD_HASH	GENMASK_ULL(55, 8)
+#define PKSM_RECORD_SKIPS	GENMASK_ULL(59, 56)
+#define PKSM_RECORD_AGE		GENMASK_ULL(63, 60)
+#define PKSM_RECORD_TOP		(PKSM_RECORD_SKIPS | PKSM_RECORD_AGE)
 
 static inline struct pksm_item *pksm_record_item(u64 rec)
 {
-	return rec & PKSM_RECORD_PLAIN ? NULL : (struct pksm_item *)(unsigned long)rec;
+	if (rec & PKSM_RECORD_PLAIN)
+		return NULL;
+	return (struct pksm_item *)(unsigned long)(rec | PKSM_RECORD_TOP);
 }
 
-static inline u8 pksm_record_age(u64 rec)
+/* A record with an item; visits in vain and to be skipped as in @old. */
+static inline u64 pksm_record_of(const struct pksm_item *item, u64 old)
 {
-	return rec >> 8;
+	return ((unsigned long)item & ~PKSM_RECORD_TOP) | (old & PKSM_RECORD_TOP);
 }
 
-static inline u8 pksm_record_skips(u64 rec)
+/* A record without an item; likewise. */
+static inline u64 pksm_record_plain(u64 hash, u64 old)
 {
-	return (rec >> 2) & 0x3f;
-}
-
-static inline u64 pksm_record_plain(u64 hash, bool hashed, u8 age, u8 skips)
-{
-	return PKSM_RECORD_PLAIN | (hashed ? PKSM_RECORD_HASHED : 0) |
-	       (u64)(skips & 0x3f) << 2 | (u64)age << 8 |
-	       (hashed ? hash & PKSM_RECORD_HASH : 0);
+	return PKSM_RECORD_PLAIN | PKSM_RECORD_HASHED | (hash & PKSM_RECORD_HASH) |
+	       (old & PKSM_RECORD_TOP);
 }
 
 int pksm_record_init(void);
 void pksm_record_exit(void);
-struct pksm_range *pksm_record_sync(struct pksm_mm *space, unsigned long start,
-				    unsigned long end, const struct pksm_entry *entries,
-				    unsigned int nr, struct pksm_scratch *scratch);
-bool pksm_record_skip(u8 *age, u8 *skips);
-u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr);
+void pksm_record_sync(struct pksm_mm *space, struct pksm_range **cached, unsigned long start,
+		      unsigned long end, const struct pksm_entry *entries, unsigned int nr,
+		      struct pksm_scratch *scratch);
+bool pksm_record_skip(u64 *record);
+u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr, unsigned int *hint);
 unsigned long pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end,
 			       unsigned int max);
 void pksm_record_drop_all(struct pksm_mm *space);

@@ -21,7 +21,7 @@
 #include "item.h"
 #include "node.h"
 #include "rmap.h"
-#include "stable.h"
+#include "shard.h"
 #include "trace.h"
 
 /* Returns false when the walk is over. */
@@ -100,7 +100,7 @@ void pksm_rmap_migrate(struct folio *newfolio, struct folio *folio)
 	 */
 	smp_wmb();
 	WRITE_ONCE(folio->mapping, (void *)PAGE_MAPPING_KSM);
-	pksm_stable_move(node, folio_nid(newfolio));
+	pksm_shard_move(node, folio_nid(newfolio));
 }
 
 #ifdef CONFIG_MEMORY_FAILURE

@@ -7,20 +7,34 @@
  * whoever changes the VMA may have to wait for: a batch is short, and ends early
  * when somebody waits.
  */
+#include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 
 #include "counter.h"
+#include "gate.h"
 #include "hold.h"
+#include "item.h"
 #include "page.h"
 #include "pass.h"
 #include "scan.h"
 #include "space.h"
 #include "trace.h"
+#include "tunable.h"
 
-/* Pages of one batch: some 30 microseconds of hashing. */
-#define BATCH	64U
+/* Rounds in vain over pages that were busy, before a claim is put aside for a jiffy ... */
+#define ROUNDS_NOW	3
+/*
+ * ... and before it is given up for this pass: as long as busy locks are tried. Who is
+ * in the way may be a worker whose CPU was taken away ...
+ */
+#define ROUNDS_MAX	64
+/* ... which is certain here. */
+#define ROUNDS_CONTENDED 512
+
+/* Pages that did not change, after which to see whether somebody waits. */
+#define QUICK		16
 
 /* Ranges that are forgotten in one batch. */
 #define GAP_RANGES	8
@@ -30,23 +44,40 @@ static bool noteworthy(enum pksm_outcome outcome)
 	return outcome != PKSM_MERGED && outcome != PKSM_RESTING && outcome != PKSM_SKIPPED;
 }
 
-static void visit(struct pksm_scan *scan, struct pksm_claim *claim,
-		  const struct pksm_hold *hold, struct pksm_range *range,
-		  const struct pksm_entry *entry)
+/* Visit one page; returns true when it took longer than to see that it has not changed. */
+static bool visit(struct pksm_scan *scan, struct pksm_claim *claim,
+		  const struct pksm_visit *how, const struct pksm_entry *entry,
+		  unsigned int *hint)
 {
 	unsigned int index = (entry->addr & ~PKSM_RANGE_MASK) >> PAGE_SHIFT;
-	u64 *record = pksm_record_slot(range, entry->addr);
 	enum pksm_outcome outcome = PKSM_NOMEM;
+	u64 *record;
 
-	if (claim->second && !test_bit(index, claim->again))
-		return;
-	if (record)
-		outcome = pksm_page_visit(hold, entry, record, claim->second);
-	if (pksm_page_transient(outcome) && !claim->second)
-		__set_bit(index, claim->again);
+	if (how->again && !__test_and_clear_bit(index, claim->again))
+		return false;
+	record = pksm_record_slot(claim->range, entry->addr, hint);
+	if (record && entry->node && pksm_item_on(pksm_record_item(*record), entry->node))
+		outcome = PKSM_MERGED;
+	else if (record)
+		outcome = pksm_page_visit(how, entry, record);
 	scan->outcome[outcome]++;
-	if (noteworthy(outcome))
-		trace_pksm_page(hold->space->mm, entry->addr, entry->pfn, outcome);
+	if (!noteworthy(outcome))
+		return false;
+	if (pksm_page_transient(outcome)) {
+		__set_bit(index, claim->again);
+		claim->busy |= outcome == PKSM_BUSY;
+		claim->contended |= outcome == PKSM_CONTENDED;
+	} else {
+		claim->progress |= how->again;
+	}
+	trace_pksm_page(claim->space->mm, entry->addr, entry->pfn, outcome);
+	return true;
+}
+
+/* Does somebody wait for the CPU, for what is held, or for us to leave the gate? */
+static bool wanted(const struct pksm_hold *hold)
+{
+	return need_resched() || pksm_hold_wanted(hold) || pksm_gate_wanted();
 }
 
 /* Returns the number of pages visited and not skipped. */
@@ -71,16 +102,24 @@ static unsigned int account(struct pksm_scan *scan)
 static void scan_vma(struct pksm_scan *scan, struct pksm_claim *claim,
 		     const struct pksm_hold *hold, unsigned int budget)
 {
+	struct pksm_visit how = {
+		.hold = hold,
+		.gone = &scan->gone,
+		.again = claim->round,
+		.smart = !claim->round && READ_ONCE(pksm_tunables.smart_scan),
+	};
 	unsigned long start = claim->at, stop;
-	struct pksm_range *range;
-	unsigned int nr, i;
+	unsigned int nr, i, hint = 0;
+	bool took;
 
-	stop = min3(claim->end, hold->vma->vm_end, start + min(budget, BATCH) * PAGE_SIZE);
+	stop = min3(claim->end, hold->vma->vm_end,
+		    start + min(budget, PKSM_SCAN_BATCH) * PAGE_SIZE);
 	nr = pksm_table_collect(hold->vma, start, stop, scan->entries);
-	range = pksm_record_sync(claim->space, start, stop, scan->entries, nr, &scan->scratch);
+	pksm_record_sync(claim->space, &claim->range, start, stop, scan->entries, nr,
+			 &scan->scratch);
 	for (i = 0; i < nr; i++) {
-		visit(scan, claim, hold, range, &scan->entries[i]);
-		if (i + 1 < nr && (need_resched() || pksm_hold_wanted(hold))) {
+		took = visit(scan, claim, &how, &scan->entries[i], &hint);
+		if ((took || i % QUICK == QUICK - 1) && i + 1 < nr && wanted(hold)) {
 			stop = scan->entries[i].addr + PAGE_SIZE;
 			break;
 		}
@@ -98,8 +137,44 @@ static void skip_hole(struct pksm_claim *claim)
 
 	if (pksm_hold_next(claim->space, &addr, &stop) == PKSM_HELD_NONE || addr > claim->end)
 		addr = claim->end;
-	/* Within one range. */
+	/* Within one range, which may go with its last record. */
+	claim->range = NULL;
 	claim->at = pksm_record_drop(claim->space, claim->at, addr, 1);
+}
+
+/*
+ * A round is over. What failed for a reason that passes is visited again: at once as
+ * long as that helps and a few times more, and if somebody was in the way, also a
+ * little later.
+ */
+static enum pksm_scan_step next_round(struct pksm_claim *claim)
+{
+	unsigned int rounds = claim->contended ? ROUNDS_CONTENDED :
+			      claim->busy ? ROUNDS_MAX : ROUNDS_NOW;
+	bool now = claim->progress;
+
+	if (bitmap_empty(claim->again, PKSM_RANGE_PAGES))
+		return PKSM_SCAN_DONE;
+	if (!now && ++claim->round >= rounds)
+		return PKSM_SCAN_DONE;
+	claim->at = claim->start;
+	if (now) {
+		claim->progress = false;
+		claim->busy = false;
+		claim->contended = false;
+	}
+	return now || claim->round < ROUNDS_NOW ? PKSM_SCAN_MORE : PKSM_SCAN_BUSY;
+}
+
+/* Go to the next page that is to be visited in this round. */
+static void skip_visited(struct pksm_claim *claim)
+{
+	unsigned long base = claim->start & PKSM_RANGE_MASK, bit;
+
+	if (!claim->round)
+		return;
+	bit = find_next_bit(claim->again, PKSM_RANGE_PAGES, (claim->at - base) >> PAGE_SHIFT);
+	claim->at = min(claim->end, base + bit * PAGE_SIZE);
 }
 
 static enum pksm_scan_step step(struct pksm_scan *scan, struct pksm_claim *claim,
@@ -107,9 +182,14 @@ static enum pksm_scan_step step(struct pksm_scan *scan, struct pksm_claim *claim
 {
 	struct pksm_hold hold;
 
+	skip_visited(claim);
+	if (claim->at >= claim->end)
+		return next_round(claim);
 	switch (pksm_hold_try(&hold, claim->space, claim->at)) {
 	case PKSM_HELD_BUSY:
-		claim->tries++;
+		if (!claim->tries || time_after(jiffies, claim->tried))
+			claim->tries++;
+		claim->tried = jiffies;
 		return PKSM_SCAN_BUSY;
 	case PKSM_HELD_NONE:
 		skip_hole(claim);
@@ -118,16 +198,10 @@ static enum pksm_scan_step step(struct pksm_scan *scan, struct pksm_claim *claim
 		claim->tries = 0;
 		scan_vma(scan, claim, &hold, budget);
 		pksm_hold_end(&hold);
+		folios_put(&scan->gone);
 		break;
 	}
-	if (claim->at < claim->end)
-		return PKSM_SCAN_MORE;
-	if (claim->second || bitmap_empty(claim->again, PKSM_RANGE_PAGES))
-		return PKSM_SCAN_DONE;
-	/* What failed for a reason that passes: once more before the claim ends. */
-	claim->second = true;
-	claim->at = claim->start;
-	return PKSM_SCAN_MORE;
+	return claim->at < claim->end ? PKSM_SCAN_MORE : next_round(claim);
 }
 
 static enum pksm_scan_step whole(const struct pksm_claim *claim)
@@ -143,8 +217,8 @@ static enum pksm_scan_step whole(const struct pksm_claim *claim)
  * @scanned: increased by the number of pages visited and not skipped
  *
  * The memory that this takes is charged to the process whose pages are recorded.
- * Context: process, inside the gate, holding nothing; sleeps for memory and for
- * the locks of merged pages.
+ * Context: process, inside the gate, holding nothing; sleeps for the locks of merged
+ * pages.
  * Return: see &enum pksm_scan_step.
  */
 enum pksm_scan_step pksm_scan_batch(struct pksm_scan *scan, struct pksm_claim *claim,

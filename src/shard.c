@@ -9,19 +9,18 @@
  * alike but for their last bytes make it longer.
  *
  * Entered by workers, the reaper, the controller, and migration (through
- * pksm_stable_move()). The shard locks are those of trees.c.
+ * pksm_shard_move()). The shard locks are those of trees.c.
  */
 #include <linux/mm.h>
-#include <linux/nodemask.h>
 
 #include "counter.h"
 #include "item.h"
 #include "node.h"
-#include "record.h"
 #include "shard.h"
 #include "space.h"
 #include "stable.h"
 #include "trees.h"
+#include "tunable.h"
 
 /**
  * pksm_shard_item_lock() - the lock of an item's state
@@ -41,7 +40,18 @@ static void set_state(struct pksm_item *item, unsigned long state)
 	smp_store_release(&item->word, (item->word & ~PKSM_ITEM_STATE) | state);
 }
 
-/* Of equal hashes those that may be matched stand left of those that are flagged. */
+/*
+ * Of equal hashes the one that is claimed stands leftmost, then those that may be
+ * matched, then those that are flagged.
+ */
+static bool stands_left(const struct pksm_item *item, unsigned long flag,
+			const struct pksm_item *other)
+{
+	if (item->hash != other->hash)
+		return item->hash < other->hash;
+	return !flag && !(pksm_item_state(other) & PKSM_ITEM_CLAIMED);
+}
+
 static void unstable_insert(struct pksm_item *item, unsigned long flag)
 {
 	unsigned int index = pksm_item_lock_index(item);
@@ -49,11 +59,8 @@ static void unstable_insert(struct pksm_item *item, unsigned long flag)
 	struct rb_node **link = &root->rb_node, *parent = NULL;
 
 	while (*link) {
-		u64 here;
-
 		parent = *link;
-		here = rb_entry(parent, struct pksm_item, rb)->hash;
-		if (item->hash < here || (item->hash == here && !flag))
+		if (stands_left(item, flag, rb_entry(parent, struct pksm_item, rb)))
 			link = &parent->rb_left;
 		else
 			link = &parent->rb_right;
@@ -86,51 +93,59 @@ static struct rb_node *unstable_first(struct rb_root *root, u64 hash)
 	return first;
 }
 
-static struct pksm_item *unstable_claim(struct rb_root *root, u64 hash)
+/* Those behind the first flagged one of a hash are flagged. */
+static bool matchable(const struct pksm_item *item, u64 hash)
 {
-	struct rb_node *at = unstable_first(root, hash);
-	unsigned int i;
+	return item->hash == hash && !(pksm_item_state(item) & PKSM_ITEM_FLAGGED);
+}
 
-	for (i = 0; at && i < PKSM_EQUAL_MAX; i++, at = rb_next(at)) {
-		struct pksm_item *item = rb_entry(at, struct pksm_item, rb);
+/*
+ * Claim an entry of this hash. It stays in the tree and shows others that a merged
+ * page of this hash is being made: if two made one each, there would be two frames of
+ * one content, and neither is full.
+ */
+static void unstable_claim(struct rb_root *root, u64 hash, bool flagged,
+			   struct pksm_match *match)
+{
+	struct rb_node *first = unstable_first(root, hash), *at;
+	struct pksm_item *item;
+	unsigned int i, n;
 
-		if (item->hash != hash || (pksm_item_state(item) & PKSM_ITEM_FLAGGED))
+	for (n = 0, at = first; at && n < PKSM_EQUAL_MAX; n++, at = rb_next(at)) {
+		item = rb_entry(at, struct pksm_item, rb);
+		if (item->hash != hash || (!flagged && !matchable(item, hash)))
 			break;
-		if (!pksm_space_get(item->space))
-			continue;
-		unstable_erase(item, PKSM_ITEM_CLAIMED);
-		return item;
+		/* It is the first if there is one. */
+		match->busy = pksm_item_state(item) & PKSM_ITEM_CLAIMED;
+		if (match->busy)
+			return;
 	}
-	return NULL;
+	match->more = n == PKSM_EQUAL_MAX;
+	for (i = 0, at = first; i < n; i++) {
+		item = rb_entry(at, struct pksm_item, rb);
+		at = rb_next(at);
+		if (pksm_space_get(item->space)) {
+			unstable_erase(item, 0);
+			unstable_insert(item, 0);
+			set_state(item, PKSM_ITEM_UNSTABLE | PKSM_ITEM_CLAIMED);
+			match->other = item;
+			return;
+		}
+		/* The reaper takes it out soon; until then it is behind the others. */
+		unstable_erase(item, 0);
+		unstable_insert(item, PKSM_ITEM_FLAGGED);
+	}
 }
 
 /**
- * pksm_shard_hash_set() - give an item the hash of its page's content
- * @item: of a page whose range the caller holds
+ * pksm_shard_hash_set() - give a fresh item the hash of its page's content
+ * @item: known to the caller alone
  * @hash: of the content
- *
- * Takes the item out of the unstable tree if it was there under another hash.
- * Return: false when a claimer has it; then nothing changed.
  */
-bool pksm_shard_hash_set(struct pksm_item *item, u64 hash)
+void pksm_shard_hash_set(struct pksm_item *item, u64 hash)
 {
-	spinlock_t *lock = pksm_shard_item_lock(item);
-	unsigned long state, word;
-
-	spin_lock(lock);
-	state = pksm_item_state(item);
-	if (state & (PKSM_ITEM_CLAIMED | PKSM_ITEM_STABLE)) {
-		spin_unlock(lock);
-		return false;
-	}
-	if (state & PKSM_ITEM_UNSTABLE)
-		unstable_erase(item, 0);
-	/* Out of the tree nobody else knows the item: its lock may change. */
-	word = item->word & PAGE_MASK;
-	WRITE_ONCE(item->word, word | (pksm_trees_index(hash) << PKSM_ITEM_LOCK_SHIFT));
+	item->word = (item->word & PAGE_MASK) | (pksm_trees_index(hash) << PKSM_ITEM_LOCK_SHIFT);
 	item->hash = hash;
-	spin_unlock(lock);
-	return true;
 }
 
 /**
@@ -145,55 +160,43 @@ void pksm_shard_adopt(struct pksm_item *item, const struct pksm_node *node)
 }
 
 /**
- * pksm_shard_touch() - visit an item
+ * pksm_shard_peek() - look at an item without its lock
  * @item: of a page whose range the caller holds
- * @nid: NUMA node of the trees it belongs to
- * @smart: skip by age
- * @hash: set to its hash, unless it is stable
- * @skip: set when the page is to be skipped
+ * @peek: filled in; valid unless the item is claimed or stable
  *
- * Age and hash share their place with what a claimer writes, so they are looked
- * at under the lock.
- * Return: its state; flagged when it is in another NUMA node's tree.
+ * Only the holder can bring an item back from the states in which a claimer may
+ * write over these fields, so when they are read before the state, it tells
+ * whether they were valid. A page that rests is visited without any shared lock.
+ * Return: its state.
  */
-unsigned long pksm_shard_touch(struct pksm_item *item, s16 nid, bool smart, u64 *hash, bool *skip)
+unsigned long pksm_shard_peek(const struct pksm_item *item, struct pksm_peek *peek)
 {
-	spinlock_t *lock = pksm_shard_item_lock(item);
-	unsigned long state;
-
-	*skip = false;
-	spin_lock(lock);
-	state = pksm_item_state(item);
-	if (!(state & (PKSM_ITEM_CLAIMED | PKSM_ITEM_STABLE))) {
-		*hash = item->hash;
-		if (smart)
-			*skip = pksm_record_skip(&item->age, &item->skips);
-		if (item->nid != nid)
-			state |= PKSM_ITEM_FLAGGED;
-	}
-	spin_unlock(lock);
-	return state;
+	peek->hash = READ_ONCE(item->hash);
+	peek->nid = READ_ONCE(item->nid);
+	peek->pfn = READ_ONCE(item->pfn);
+	/* Pairs with smp_wmb() in pksm_item_attach(). */
+	smp_rmb();
+	return pksm_item_state(item);
 }
 
 /**
  * pksm_shard_lookup() - find equal content, or let the item be found
  * @item: of a page whose range the caller holds, with its hash set
- * @nid: NUMA node of the trees to look in
- * @skip: stable nodes of this hash that are to be passed over, because their
- *	bytes were seen to differ
+ * @query: what to look for
  * @match: filled in
  *
  * A stable node is preferred. When something was found, the item is claimed by
  * the caller, who ends that with pksm_shard_settle() or pksm_shard_unclaim().
- * When nothing was found, it is in the unstable tree.
+ * Otherwise it is in the unstable tree; it will not rest there if something was
+ * passed over.
  * Context: inside the gate; does not sleep.
  * Return: false when somebody else has claimed @item; then nothing changed.
  */
-bool pksm_shard_lookup(struct pksm_item *item, s16 nid, unsigned int skip,
+bool pksm_shard_lookup(struct pksm_item *item, const struct pksm_query *query,
 		       struct pksm_match *match)
 {
 	spinlock_t *lock = pksm_shard_item_lock(item);
-	struct pksm_trees *at = pksm_trees_at(pksm_item_lock_index(item), nid);
+	struct pksm_trees *at = pksm_trees_at(pksm_item_lock_index(item), query->nid);
 	unsigned long state;
 
 	*match = (struct pksm_match){ };
@@ -205,14 +208,18 @@ bool pksm_shard_lookup(struct pksm_item *item, s16 nid, unsigned int skip,
 	}
 	if (state & PKSM_ITEM_UNSTABLE)
 		unstable_erase(item, 0);
-	item->nid = nid;
-	match->node = pksm_stable_match(&at->stable, item->hash, skip, &match->folio);
+	item->nid = query->nid;
+	item->pfn = query->pfn;
+	pksm_stable_match(&at->stable, item->hash, query->skip, match);
 	if (!match->node)
-		match->other = unstable_claim(&at->unstable, item->hash);
-	if (match->node || match->other)
+		unstable_claim(&at->unstable, item->hash, query->flagged || query->skip, match);
+	if (match->node || match->other) {
 		set_state(item, PKSM_ITEM_CLAIMED);
-	else
+	} else {
+		if (match->busy || match->more || query->skip)
+			item->pfn = PKSM_PFN_NONE;
 		unstable_insert(item, 0);
+	}
 	spin_unlock(lock);
 	return true;
 }
@@ -231,6 +238,8 @@ bool pksm_shard_unclaim(struct pksm_item *item, bool flag)
 	bool alive;
 
 	spin_lock(lock);
+	if (pksm_item_state(item) & PKSM_ITEM_UNSTABLE)
+		unstable_erase(item, pksm_item_state(item) & ~PKSM_ITEM_UNSTABLE);
 	alive = !(pksm_item_state(item) & PKSM_ITEM_DEAD);
 	/* A merged page that was published meanwhile could not flag a claimed item. */
 	stable = &pksm_trees_at(pksm_item_lock_index(item), item->nid)->stable;
@@ -278,10 +287,10 @@ unsigned long pksm_shard_disown(struct pksm_item *item)
 
 	spin_lock(lock);
 	state = pksm_item_state(item);
-	if (state & PKSM_ITEM_UNSTABLE)
+	if (state & PKSM_ITEM_CLAIMED)
+		set_state(item, state | PKSM_ITEM_DEAD);
+	else if (state & PKSM_ITEM_UNSTABLE)
 		unstable_erase(item, 0);
-	else if (state & PKSM_ITEM_CLAIMED)
-		set_state(item, PKSM_ITEM_CLAIMED | PKSM_ITEM_DEAD);
 	spin_unlock(lock);
 	return state;
 }
@@ -294,27 +303,31 @@ static void flag(struct rb_root *root, u64 hash)
 	for (at = unstable_first(root, hash); at; at = rb_next(at)) {
 		struct pksm_item *item = rb_entry(at, struct pksm_item, rb);
 
-		/* Those behind the first flagged one are flagged. */
-		if (item->hash != hash || (pksm_item_state(item) & PKSM_ITEM_FLAGGED))
+		if (!matchable(item, hash))
 			break;
-		set_state(item, PKSM_ITEM_UNSTABLE | PKSM_ITEM_FLAGGED);
+		/* The claimer looks for itself: pksm_shard_unclaim(). */
+		if (!(pksm_item_state(item) & PKSM_ITEM_CLAIMED))
+			set_state(item, PKSM_ITEM_UNSTABLE | PKSM_ITEM_FLAGGED);
 	}
 }
 
 /**
  * pksm_shard_publish() - let a new merged page be found
- * @node: new, its frame locked and naming it
+ * @node: new, its frame locked and naming it, with an item attached
  * @nid: NUMA node of its tree
+ * @other: the unstable item that it was made with, claimed by the caller: it leaves
+ *	its tree
  *
  * Every unstable item of the same hash is flagged in the same breath: it rested
  * because there was nothing to merge with, and now there is.
  * Context: folio lock of the merged page held.
  */
-void pksm_shard_publish(struct pksm_node *node, s16 nid)
+void pksm_shard_publish(struct pksm_node *node, s16 nid, struct pksm_item *other)
 {
 	spinlock_t *lock = pksm_stable_lock(node);
 
 	spin_lock(lock);
+	unstable_erase(other, pksm_item_state(other) & ~PKSM_ITEM_UNSTABLE);
 	pksm_stable_insert(node, nid);
 	flag(&pksm_trees_at(pksm_trees_index(node->hash), nid)->unstable, node->hash);
 	spin_unlock(lock);
@@ -329,31 +342,32 @@ void pksm_shard_publish(struct pksm_node *node, s16 nid)
 void pksm_shard_renew(struct pksm_node *node)
 {
 	spinlock_t *lock = pksm_stable_lock(node);
+	struct pksm_trees *at = pksm_trees_at(pksm_trees_index(node->hash), node->nid);
 
 	spin_lock(lock);
-	flag(&pksm_trees_at(pksm_trees_index(node->hash), node->nid)->unstable, node->hash);
+	pksm_stable_renew(node, &at->stable);
+	flag(&at->unstable, node->hash);
 	spin_unlock(lock);
 }
 
 /**
- * pksm_shard_flag_all() - the policy has changed: look every item up afresh
+ * pksm_shard_move() - a merged page has moved to another NUMA node
+ * @node: its frame is locked
+ * @nid: where the frame is now
  *
- * Context: process, gate shut.
+ * Nothing changes while merging across nodes is allowed: all trees are node 0's.
  */
-void pksm_shard_flag_all(void)
+void pksm_shard_move(struct pksm_node *node, s16 nid)
 {
-	struct rb_node *at;
-	unsigned int i;
+	spinlock_t *lock = pksm_stable_lock(node);
 
-	for (i = 0; i < PKSM_TREES * nr_node_ids; i++) {
-		spinlock_t *lock = pksm_trees_lock(i % PKSM_TREES);
-
-		spin_lock(lock);
-		at = rb_first(&pksm_trees_at(i % PKSM_TREES, i / PKSM_TREES)->unstable);
-		for (; at; at = rb_next(at))
-			set_state(rb_entry(at, struct pksm_item, rb),
-				  PKSM_ITEM_UNSTABLE | PKSM_ITEM_FLAGGED);
-		spin_unlock(lock);
-		cond_resched();
+	if (READ_ONCE(pksm_tunables.merge_across_nodes))
+		return;
+	spin_lock(lock);
+	if (node->nid != nid) {
+		pksm_stable_erase(node);
+		pksm_stable_insert(node, nid);
+		flag(&pksm_trees_at(pksm_trees_index(node->hash), nid)->unstable, node->hash);
 	}
+	spin_unlock(lock);
 }

@@ -25,6 +25,7 @@
 
 #include "compat/mm.h"
 #include "reap.h"
+#include "side.h"
 #include "space.h"
 #include "trace.h"
 #include "worker.h"
@@ -75,6 +76,7 @@ int pksm_space_enter(struct mm_struct *mm)
 	space->ranges = RB_ROOT;
 	space->state = PKSM_MM_DONE;
 	spin_lock_init(&space->ranges_lock);
+	INIT_LIST_HEAD(&space->asked);
 	mmgrab(mm);
 
 	spin_lock(&registry);
@@ -155,6 +157,9 @@ void pksm_space_leave(struct mm_struct *mm)
 	down_write(&space->life);
 	space->dead = true;
 	up_write(&space->life);
+	pksm_side_forget(space);
+	if (refcount_read(&space->refs) > 1)
+		pksm_worker_bury();
 	space->deadline = jiffies + (atomic_read(&mm->mm_users) ? 0 : REAP_PATIENCE);
 	trace_pksm_space_leave(mm);
 	pksm_space_put(space);

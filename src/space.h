@@ -42,8 +42,10 @@ enum pksm_mm_state {
  * @ranges_lock: covers the shape of @ranges; innermost
  * @cursor: next address that no worker has claimed in this pass; pass lock
  * @found: mergeable memory was seen in this pass; pass lock
- * @settled: its mmap lock was free once since it entered; pass lock
- * @tries: times in a row that its locks were not to be had; pass lock
+ * @settled: it is not in the middle of a fork any more; pass lock
+ * @tries: jiffies in a row in which its locks were not to be had; pass lock
+ * @tried: when they were tried last
+ * @asked: on the list of those that the side thread is to help (side.c)
  * @bytes: metadata held on its behalf, in bytes
  * @sweep: number of the controller's last walk that met it; registry lock
  * @deadline: when the reaper stops waiting for the page tables to be torn down
@@ -62,6 +64,8 @@ struct pksm_mm {
 	bool found;
 	bool settled;
 	unsigned int tries;
+	unsigned long tried;
+	struct list_head asked;
 	atomic_long_t bytes;
 	unsigned long sweep;
 	unsigned long deadline;

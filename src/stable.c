@@ -9,13 +9,18 @@
  */
 #include <linux/mm.h>
 #include <linux/nodemask.h>
+#include <linux/pagemap.h>
 
 #include "counter.h"
 #include "item.h"
 #include "node.h"
+#include "shard.h"
 #include "stable.h"
 #include "trees.h"
 #include "tunable.h"
+
+/* Nodes looked at before others get the lock. */
+#define LOOKS	1024
 
 /**
  * pksm_stable_lock() - the lock of a node's place in the trees
@@ -50,69 +55,78 @@ struct pksm_node *pksm_stable_find(struct rb_root *root, u64 hash)
 	return NULL;
 }
 
-static bool has_room(const struct pksm_node *node)
+/*
+ * The frame of a node that can be joined, with a reference, or NULL. A node without
+ * sharers is about to die, unless children that were not visited yet map it: a second
+ * node beside it would stay when they are.
+ */
+static struct folio *joinable(struct pksm_node *node)
 {
 	int sharers = READ_ONCE(node->sharers);
+	struct folio *folio;
 
-	/* A node without sharers is about to die; nothing is won by joining it. */
-	return sharers && sharers < READ_ONCE(pksm_tunables.max_page_sharing);
+	if (sharers >= READ_ONCE(pksm_tunables.max_page_sharing))
+		return NULL;
+	folio = pksm_node_folio_get(node);
+	if (folio && !sharers && !folio_mapped(folio)) {
+		folio_put(folio);
+		folio = NULL;
+	}
+	return folio;
+}
+
+static struct pksm_node *next_copy(struct pksm_node *node)
+{
+	return list_next_entry(node, copy);
 }
 
 /**
- * pksm_stable_match() - the first node of a hash that has room and a frame
+ * pksm_stable_match() - a node of a hash that has room and a frame
  * @root: the tree
  * @hash: of the content
  * @skip: nodes with room to be passed over
- * @folio: set to the frame, with a reference
+ * @match: node and folio are set, or more: there are copies that were not looked at
  *
- * Full copies go behind those not yet looked at, so that lookups do not meet the
- * same ones again and again.
+ * The next lookup begins behind the full copies that this one met, so that a bounded
+ * number of lookups meets all.
  * Context: shard lock held, inside the gate.
- * Return: the node, or NULL.
  */
-struct pksm_node *pksm_stable_match(struct rb_root *root, u64 hash,
-				    unsigned int skip, struct folio **folio)
+void pksm_stable_match(struct rb_root *root, u64 hash, unsigned int skip,
+		       struct pksm_match *match)
 {
-	struct pksm_node *node = pksm_stable_find(root, hash), *first = node;
-	struct hlist_node *at, *next;
-	HLIST_HEAD(full);
+	struct pksm_node *first = pksm_stable_find(root, hash), *node = first, *begin;
+	bool passing = true;
 	unsigned int i;
 
-	at = first ? first->copies.first : NULL;
-	for (i = 0; node; i++) {
-		bool room = has_room(node);
-
-		if (room && !skip) {
-			*folio = pksm_node_folio_get(node);
-			if (*folio)
-				break;
-		} else if (room) {
+	begin = first ? first->copies : NULL;
+	for (i = 0; node && i <= PKSM_EQUAL_MAX; i++) {
+		match->folio = joinable(node);
+		if (match->folio && !skip) {
+			match->node = node;
+			return;
+		}
+		if (match->folio) {
+			folio_put(match->folio);
+			match->folio = NULL;
+			passing = false;
 			skip--;
 		}
-		if (node != first) {
-			next = at->next;
-			if (!room) {
-				hlist_del(at);
-				hlist_add_head(at, &full);
-			}
-			at = next;
+		if (node == first) {
+			node = begin;
+			continue;
 		}
-		node = at && i < PKSM_EQUAL_MAX ? hlist_entry(at, struct pksm_node, copy) : NULL;
+		node = next_copy(node);
+		if (passing)
+			first->copies = node;
+		if (node == begin)
+			return;
 	}
-	while (full.first) {
-		next = full.first;
-		hlist_del(next);
-		if (at)
-			hlist_add_behind(next, at);
-		else
-			hlist_add_head(next, &first->copies);
-	}
-	return node;
+	match->more = node;
 }
 
 static void copies_count(const struct pksm_node *first, long sign)
 {
-	bool only = first->copies.first && !first->copies.first->next;
+	bool only = first->copies && list_empty(&first->copies->copy);
 
 	pksm_count_add(PKSM_COUNT_CHAINS, only ? sign : 0);
 	pksm_count_add(PKSM_COUNT_DUPS, only ? 2 * sign : sign);
@@ -125,10 +139,13 @@ static void insert(struct pksm_node *node, s16 nid)
 	struct rb_node **link = &root->rb_node, *parent = NULL;
 
 	node->nid = nid;
-	INIT_HLIST_HEAD(&node->copies);
+	node->copies = NULL;
 	node->is_copy = first;
 	if (first) {
-		hlist_add_head(&node->copy, &first->copies);
+		INIT_LIST_HEAD(&node->copy);
+		if (first->copies)
+			list_add_tail(&node->copy, &first->copies->copy);
+		first->copies = node;
 		copies_count(first, 1);
 		return;
 	}
@@ -143,26 +160,36 @@ static void insert(struct pksm_node *node, s16 nid)
 	rb_insert_color(&node->rb, root);
 }
 
+/* Take a copy out of the ring; returns where the ring goes on, NULL when it is empty. */
+static struct pksm_node *unring(struct pksm_node *copy)
+{
+	struct pksm_node *next = list_empty(&copy->copy) ? NULL : next_copy(copy);
+
+	list_del(&copy->copy);
+	return next;
+}
+
 static void erase(struct pksm_node *node)
 {
 	struct rb_root *root = &pksm_trees_at(pksm_trees_index(node->hash), node->nid)->stable;
-	struct pksm_node *first, *heir;
+	struct pksm_node *first, *heir, *rest;
 
 	lockdep_assert_held(pksm_stable_lock(node));
 	first = node->is_copy ? pksm_stable_find(root, node->hash) : node;
-	if (first && !hlist_empty(&first->copies))
+	if (first->copies)
 		copies_count(first, -1);
 	if (node->is_copy) {
-		hlist_del(&node->copy);
+		rest = unring(node);
+		if (first->copies == node)
+			first->copies = rest;
 		return;
 	}
-	if (hlist_empty(&node->copies)) {
+	if (!node->copies) {
 		rb_erase(&node->rb, root);
 		return;
 	}
-	heir = hlist_entry(node->copies.first, struct pksm_node, copy);
-	hlist_del(&heir->copy);
-	hlist_move_list(&node->copies, &heir->copies);
+	heir = node->copies;
+	heir->copies = unring(heir);
 	heir->is_copy = false;
 	rb_replace_node(&node->rb, &heir->rb, root);
 }
@@ -192,24 +219,24 @@ void pksm_stable_erase(struct pksm_node *node)
 }
 
 /**
- * pksm_stable_move() - a merged page has moved to another NUMA node
- * @node: its frame is locked
- * @nid: where the frame is now
+ * pksm_stable_renew() - a node has room again
+ * @node: the node
+ * @root: the tree that it is in
  *
- * Nothing changes while merging across nodes is allowed: all trees are node 0's.
+ * The next lookup begins with it; those that were to be looked at next come behind it.
+ * Context: shard lock of the node held.
  */
-void pksm_stable_move(struct pksm_node *node, s16 nid)
+void pksm_stable_renew(struct pksm_node *node, struct rb_root *root)
 {
-	spinlock_t *lock = pksm_stable_lock(node);
+	struct pksm_node *first;
 
-	if (READ_ONCE(pksm_tunables.merge_across_nodes))
+	lockdep_assert_held(pksm_stable_lock(node));
+	if (!node->is_copy)
 		return;
-	spin_lock(lock);
-	if (node->nid != nid) {
-		erase(node);
-		insert(node, nid);
-	}
-	spin_unlock(lock);
+	first = pksm_stable_find(root, node->hash);
+	if (first->copies != node)
+		list_move_tail(&node->copy, &first->copies->copy);
+	first->copies = node;
 }
 
 static void forget(struct pksm_node *node, unsigned long start, unsigned long end)
@@ -218,32 +245,59 @@ static void forget(struct pksm_node *node, unsigned long start, unsigned long en
 		WRITE_ONCE(node->pfn, PKSM_NODE_NO_PFN);
 }
 
+/* The node of the smallest hash that is not below @hash. */
+static struct pksm_node *from(struct rb_root *root, u64 hash)
+{
+	struct pksm_node *best = NULL, *node;
+	struct rb_node *at = root->rb_node;
+
+	while (at) {
+		node = rb_entry(at, struct pksm_node, rb);
+		if (node->hash >= hash)
+			best = node;
+		at = node->hash < hash ? at->rb_right : at->rb_left;
+	}
+	return best;
+}
+
+static void forget_in(unsigned int index, s16 nid, unsigned long start, unsigned long end)
+{
+	struct rb_root *root = &pksm_trees_at(index, nid)->stable;
+	spinlock_t *lock = pksm_trees_lock(index);
+	struct pksm_node *node, *copy;
+	unsigned int looks = 0;
+	u64 hash = 0;
+
+	spin_lock(lock);
+	while ((node = from(root, hash))) {
+		forget(node, start, end);
+		copy = node->copies;
+		for (; copy; copy = next_copy(copy) == node->copies ? NULL : next_copy(copy))
+			forget(copy, start, end);
+		hash = node->hash + 1;
+		if (!hash)
+			break;
+		if (++looks % LOOKS)
+			continue;
+		spin_unlock(lock);
+		cond_resched();
+		spin_lock(lock);
+	}
+	spin_unlock(lock);
+}
+
 /**
  * pksm_stable_forget() - frames have gone offline
  * @start: first frame number
  * @end: one behind the last
  *
  * A node that still names such a frame must not look at its struct page again.
- * Context: process, gate shut by hot-remove.
+ * Context: process, gate shut by hot-remove; sleeps.
  */
 void pksm_stable_forget(unsigned long start, unsigned long end)
 {
-	struct pksm_node *node, *copy;
-	struct rb_node *at;
 	unsigned int i;
 
-	for (i = 0; i < PKSM_TREES * nr_node_ids; i++) {
-		spinlock_t *lock = pksm_trees_lock(i % PKSM_TREES);
-
-		spin_lock(lock);
-		at = rb_first(&pksm_trees_at(i % PKSM_TREES, i / PKSM_TREES)->stable);
-		for (; at; at = rb_next(at)) {
-			node = rb_entry(at, struct pksm_node, rb);
-			forget(node, start, end);
-			hlist_for_each_entry(copy, &node->copies, copy)
-				forget(copy, start, end);
-		}
-		spin_unlock(lock);
-		cond_resched();
-	}
+	for (i = 0; i < PKSM_TREES * nr_node_ids; i++)
+		forget_in(i % PKSM_TREES, i / PKSM_TREES, start, end);
 }

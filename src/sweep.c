@@ -181,7 +181,7 @@ int pksm_sweep_rest(bool forever)
 	unsigned int try;
 
 	for (try = 0;; try++) {
-		pksm_reap_now(0);
+		pksm_reap_now();
 		pksm_item_orphans_sweep();
 		if (!pksm_node_count())
 			return 0;

@@ -18,6 +18,7 @@
 #include <linux/rwsem.h>
 
 #include "builtin.h"
+#include "compat/symbol.h"
 #include "inside.h"
 #include "knob.h"
 #include "sysfs.h"
@@ -96,6 +97,35 @@ static ssize_t store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret;
 }
 
+/* A file of ours; it is there only while the answers are ours, or about to be. */
+static ssize_t workers_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	ssize_t ret;
+
+	this_cpu_inc(inside);
+	ret = pksm_knob_workers.show(&pksm_knob_workers, buf);
+	this_cpu_dec(inside);
+	return ret;
+}
+
+static ssize_t workers_store(struct kobject *kobj, struct kobj_attribute *attr,
+			     const char *buf, size_t count)
+{
+	ssize_t ret = -ERESTARTSYS;
+
+	this_cpu_inc(inside);
+	if (!down_read_interruptible(&handover)) {
+		ret = ours ? pksm_knob_workers.store(&pksm_knob_workers, buf) : -ENODEV;
+		up_read(&handover);
+	}
+	this_cpu_dec(inside);
+	return ret ? ret : count;
+}
+
+static struct kobj_attribute workers_file = __ATTR_RW(workers);
+static struct attribute *new_files[] = { &workers_file.attr, NULL };
+static const struct attribute_group new_group = { .name = "ksm", .attrs = new_files };
+
 /* Both engines must have the same files, of the same kind. */
 static int match(void)
 {
@@ -119,13 +149,15 @@ static int match(void)
  * built-in engine: writers wait until pksm_sysfs_open() or pksm_sysfs_detach().
  *
  * Context: loading the module, after pksm_builtin_init(). May sleep.
- * Return: 0; -EOPNOTSUPP, with nothing changed, if the kernel has a file that
- * pksm does not know.
+ * Return: 0, or with nothing changed -EOPNOTSUPP if the kernel has a file that
+ * pksm does not know, -EEXIST if it has one that is ours, or -ENOMEM.
  */
 int pksm_sysfs_attach(void)
 {
 	int err = match();
 
+	if (!err)
+		err = sysfs_merge_group(*pksm_data_mm_kobj, &new_group);
 	if (err)
 		return err;
 	down_write(&handover);
@@ -155,13 +187,15 @@ void pksm_sysfs_open(void)
 /**
  * pksm_sysfs_close() - make writers wait again
  *
- * On return no write is under way.
+ * On return no write is under way, and our own file is gone: its going waits for
+ * its writers, which wait for the handover.
  *
  * Context: unloading the module, as the first step. Sleeps as long as a write
  * takes.
  */
 void pksm_sysfs_close(void)
 {
+	sysfs_unmerge_group(*pksm_data_mm_kobj, &new_group);
 	down_write(&handover);
 }
 
@@ -184,5 +218,7 @@ void pksm_sysfs_detach(void)
 		WRITE_ONCE(file->attr->store, file->store);
 	}
 	up_write(&handover);
+	/* After a load that failed; else it is gone already. */
+	sysfs_unmerge_group(*pksm_data_mm_kobj, &new_group);
 	pksm_inside_drain(&inside);
 }

@@ -20,28 +20,73 @@
 #include <linux/swapops.h>
 
 #include "compat/mm.h"
+#include "node.h"
 #include "table.h"
 
-/* The entry of the last-but-one level, or NULL and how far nothing is mapped. */
-static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long *skip)
+/* The entry of the last-but-one level, or NULL. */
+static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr)
 {
 	pgd_t *pgd = pgd_offset(mm, addr);
 	p4d_t *p4d;
 	pud_t *pud;
 
-	*skip = PGDIR_SIZE;
 	if (!pgd_present(*pgd))
 		return NULL;
 	p4d = p4d_offset(pgd, addr);
-	*skip = P4D_SIZE;
 	if (!p4d_present(*p4d))
 		return NULL;
 	pud = pud_offset(p4d, addr);
-	*skip = PUD_SIZE;
 	if (!pud_present(*pud) || pud_leaf(*pud))
 		return NULL;
-	*skip = PMD_SIZE;
 	return pmd_offset(pud, addr);
+}
+
+/* The next three: the first address below @end where something may be, or @end. */
+static unsigned long next_in_pud(pud_t *pud, unsigned long addr, unsigned long end)
+{
+	pmd_t *pmd;
+
+	if (!pud_present(*pud) || pud_leaf(*pud))
+		return end;
+	pmd = pmd_offset(pud, addr);
+	for (; addr != end; pmd++, addr = pmd_addr_end(addr, end))
+		if (!pmd_none(pmdp_get_lockless(pmd)))
+			return addr;
+	return end;
+}
+
+static unsigned long next_in_p4d(p4d_t *p4d, unsigned long addr, unsigned long end)
+{
+	unsigned long stop, found;
+	pud_t *pud;
+
+	if (!p4d_present(*p4d))
+		return end;
+	pud = pud_offset(p4d, addr);
+	for (; addr != end; pud++, addr = stop) {
+		stop = pud_addr_end(addr, end);
+		found = next_in_pud(pud, addr, stop);
+		if (found != stop)
+			return found;
+	}
+	return end;
+}
+
+static unsigned long next_in_pgd(pgd_t *pgd, unsigned long addr, unsigned long end)
+{
+	unsigned long stop, found;
+	p4d_t *p4d;
+
+	if (!pgd_present(*pgd))
+		return end;
+	p4d = p4d_offset(pgd, addr);
+	for (; addr != end; p4d++, addr = stop) {
+		stop = p4d_addr_end(addr, end);
+		found = next_in_p4d(p4d, addr, stop);
+		if (found != stop)
+			return found;
+	}
+	return end;
 }
 
 /**
@@ -55,17 +100,16 @@ static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr, unsigned long *
  */
 unsigned long pksm_table_next(struct mm_struct *mm, unsigned long addr, unsigned long end)
 {
-	unsigned long skip, next;
-	pmd_t *pmd;
+	unsigned long stop, found;
+	pgd_t *pgd;
 
-	while (addr < end) {
-		pmd = find_pmd(mm, addr, &skip);
-		if (pmd && !pmd_none(pmdp_get_lockless(pmd)))
-			return addr;
-		next = (addr & ~(skip - 1)) + skip;
-		if (next <= addr)
-			return end;
-		addr = next;
+	if (addr >= end)
+		return end;
+	for (pgd = pgd_offset(mm, addr); addr != end; pgd++, addr = stop) {
+		stop = pgd_addr_end(addr, end);
+		found = next_in_pgd(pgd, addr, stop);
+		if (found != stop)
+			return found;
 	}
 	return end;
 }
@@ -81,8 +125,7 @@ unsigned long pksm_table_next(struct mm_struct *mm, unsigned long addr, unsigned
  */
 pte_t *pksm_table_pte_lock(struct mm_struct *mm, unsigned long addr, spinlock_t **ptl)
 {
-	unsigned long skip;
-	pmd_t *pmd = find_pmd(mm, addr, &skip);
+	pmd_t *pmd = find_pmd(mm, addr);
 	pmd_t value;
 
 	if (!pmd)
@@ -107,8 +150,7 @@ pte_t *pksm_table_pte_lock(struct mm_struct *mm, unsigned long addr, spinlock_t 
  */
 bool pksm_table_maps(struct mm_struct *mm, unsigned long addr, unsigned long pfn)
 {
-	unsigned long skip;
-	pmd_t *pmd = find_pmd(mm, addr, &skip);
+	pmd_t *pmd = find_pmd(mm, addr);
 	pmd_t value;
 	pte_t *ptep, pte;
 
@@ -161,7 +203,7 @@ static void note(struct pksm_entry *entry, unsigned long addr, struct page *page
 
 	entry->addr = addr;
 	entry->pfn = page_to_pfn(page);
-	entry->mapping = folio_test_ksm(folio) ? READ_ONCE(folio->mapping) : NULL;
+	entry->node = pksm_node_of(folio);
 }
 
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
@@ -206,8 +248,7 @@ unsigned int pksm_table_collect(struct vm_area_struct *vma, unsigned long addr,
 				unsigned long end, struct pksm_entry *entries)
 {
 	unsigned int nr = 0;
-	unsigned long skip;
-	pmd_t *pmd = find_pmd(vma->vm_mm, addr, &skip);
+	pmd_t *pmd = find_pmd(vma->vm_mm, addr);
 	spinlock_t *ptl;
 	struct page *page;
 	pte_t *start, *ptep, pte;
@@ -227,29 +268,12 @@ unsigned int pksm_table_collect(struct vm_area_struct *vma, unsigned long addr,
 		pte = ptep_get(ptep);
 		if (!pte_present(pte))
 			continue;
-		page = vm_normal_page(vma, addr, pte);
+		page = pksm_mm_pte_page(pte);
 		if (page && candidate(page_folio(page)))
 			note(&entries[nr++], addr, page);
 	}
 	pksm_mm_pte_unlock(start, ptl);
 	return nr;
-}
-
-/**
- * pksm_table_page_get() - the plain candidate page at an address
- * @vma: its lock or the mmap lock is held
- * @addr: the address
- *
- * Return: the page with a reference; NULL when none is mapped, or it is not a
- * candidate, or merged.
- */
-struct page *pksm_table_page_get(struct vm_area_struct *vma, unsigned long addr)
-{
-	struct pksm_entry entry;
-
-	if (!pksm_table_collect(vma, addr, addr + PAGE_SIZE, &entry) || entry.mapping)
-		return NULL;
-	return pksm_table_reference(vma->vm_mm, addr, entry.pfn);
 }
 
 /* A merged page, one under way to another frame, or our zero page. */
@@ -261,7 +285,7 @@ static bool merged(struct vm_area_struct *vma, unsigned long addr, pte_t pte)
 	if (pte_present(pte)) {
 		if (is_ksm_zero_pte(pte))
 			return true;
-		page = vm_normal_page(vma, addr, pte);
+		page = pksm_mm_pte_page(pte);
 		return page && folio_test_ksm(page_folio(page));
 	}
 	if (pte_none(pte))

@@ -7,23 +7,25 @@
 
 #include <linux/mm_types.h>
 
+struct pksm_node;
+
 /**
  * struct pksm_entry - a page that was seen mapped
  * @addr: where
  * @pfn: the page
- * @mapping: of its folio when that is merged, else NULL; a value to compare
+ * @node: that its folio names when that is merged, else NULL; a value to compare,
+ *	not to be dereferenced
  */
 struct pksm_entry {
 	unsigned long addr;
 	unsigned long pfn;
-	void *mapping;
+	struct pksm_node *node;
 };
 
 unsigned long pksm_table_next(struct mm_struct *mm, unsigned long addr, unsigned long end);
 pte_t *pksm_table_pte_lock(struct mm_struct *mm, unsigned long addr, spinlock_t **ptl);
 bool pksm_table_maps(struct mm_struct *mm, unsigned long addr, unsigned long pfn);
 struct page *pksm_table_reference(struct mm_struct *mm, unsigned long addr, unsigned long pfn);
-struct page *pksm_table_page_get(struct vm_area_struct *vma, unsigned long addr);
 unsigned int pksm_table_collect(struct vm_area_struct *vma, unsigned long addr,
 				unsigned long end, struct pksm_entry *entries);
 unsigned int pksm_table_merged(struct vm_area_struct *vma, unsigned long addr,

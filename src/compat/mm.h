@@ -9,7 +9,9 @@
 #include <linux/atomic.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/rcupdate.h>
 #include <linux/rmap.h>
+#include <linux/sched.h>
 #include <linux/sched/coredump.h>
 
 /*
@@ -50,6 +52,18 @@ static inline void pksm_mm_pte_unmap(pte_t *ptep)
 {
 	__acquire(RCU);
 	pte_unmap(ptep);
+}
+
+/*
+ * The page of a present entry, NULL for special ones: vm_normal_page() without its
+ * check of the entry's sanity.
+ */
+static inline struct page *pksm_mm_pte_page(pte_t pte)
+{
+#ifndef CONFIG_ARCH_HAS_PTE_SPECIAL
+#error "pksm needs an architecture that marks special entries"
+#endif
+	return pte_special(pte) ? NULL : pfn_to_page(pte_pfn(pte));
 }
 
 /*
@@ -107,6 +121,27 @@ static inline void pksm_mm_merge_any_set(struct mm_struct *mm)
 static inline void pksm_mm_merge_any_clear(struct mm_struct *mm)
 {
 	clear_bit(MMF_VM_MERGE_ANY, &mm->flags);
+}
+
+/*
+ * Is fork done with this space, if it comes from one? A task is new from the very
+ * beginning of fork until all of fork is over (sched_fork(), wake_up_new_task(),
+ * kernel/sched/core.c of 6.12), and a new space belongs to it.
+ */
+static inline bool pksm_mm_settled(struct mm_struct *mm)
+{
+#ifndef CONFIG_MEMCG
+#error "pksm needs a kernel with CONFIG_MEMCG: it tells whose an address space is"
+#else
+	struct task_struct *owner;
+	bool settled;
+
+	rcu_read_lock();
+	owner = rcu_dereference(mm->owner);
+	settled = owner && !(READ_ONCE(owner->__state) & TASK_NEW);
+	rcu_read_unlock();
+	return settled;
+#endif
 }
 
 /* The kernel calls __ksm_exit() only for spaces that have this. */

@@ -39,9 +39,6 @@ PKSM_DATA(char, _stext)
 PKSM_DATA(char, _end)
 
 /* Page tables and the pages in them. */
-PKSM_FUNCTION(struct page *, vm_normal_page,
-	      (struct vm_area_struct *vma, unsigned long addr, pte_t pte),
-	      (vma, addr, pte))
 PKSM_FUNCTION(pte_t *, __pte_offset_map,
 	      (pmd_t *pmd, unsigned long addr, pmd_t *pmdvalp),
 	      (pmd, addr, pmdvalp))
