@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -81,11 +82,18 @@ int module_remove(const char *name, bool force)
  * module_pksm_load() - load pksm as the harness built it
  * @parameters: as on the command line of insmod
  *
+ * It gets the lane's number of workers, if the lane has one.
+ *
  * Return: 0 or a negative error.
  */
 int module_pksm_load(const char *parameters)
 {
-	return module_insert(MODULE_DIR "pksm.ko", parameters);
+	const char *workers = getenv("PKSM_WORKERS");
+	int err = module_insert(MODULE_DIR "pksm.ko", parameters);
+
+	if (!err && workers && *workers)
+		err = knob_put("workers", workers);
+	return err;
 }
 
 /**

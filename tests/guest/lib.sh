@@ -102,9 +102,10 @@ pksm_loaded() {
 	[ -d /sys/module/pksm ]
 }
 
-# load_pksm [PARAMETER=VALUE...]
+# load_pksm [PARAMETER=VALUE...]: with the lane's number of workers
 load_pksm() {
-	insmod "$PKSM_KO" "$@"
+	insmod "$PKSM_KO" "$@" || return 1
+	[ -z "$PKSM_WORKERS" ] || ksm_set workers "$PKSM_WORKERS"
 }
 
 # unload_pksm: unmerges everything first; rmmod may find the module busy for
