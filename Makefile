@@ -26,6 +26,12 @@ demo:
 style sparse warn dkms:
 	@$(H)/static $@
 
+bench:
+	@tests/bench/all
+
+bench-report:
+	@tests/bench/report tests/out/bench/results.jsonl docs
+
 planted:
 	@$(H)/host-packages
 	@$(H)/planted
@@ -42,6 +48,8 @@ help:
 	@echo "make              pksm.ko for the running kernel; KVER= or KDIR= for another"
 	@echo "make check        every check and every test; LANES= and TESTS= for some of them"
 	@echo "make demo         real programs, merged by pksm and by the built-in engine"
+	@echo "make bench        what the engines cost, built-in and pksm; BENCH=\"scan rmap\" for some"
+	@echo "make bench-report docs/benchmarks.md and its plots from the results"
 	@echo "make style        checkpatch, shellcheck and the project's own rules"
 	@echo "make sparse       sparse over the module"
 	@echo "make warn         the module with W=1, any warning is an error"
@@ -51,4 +59,4 @@ help:
 	@echo "make debug-kernel build the debug twin into the cache, print its folder"
 	@echo "make clean        remove what was built here (the cache stays)"
 
-.PHONY: all clean check demo style sparse warn dkms planted debug-kernel stock-kernel help
+.PHONY: all clean check demo bench bench-report style sparse warn dkms planted debug-kernel stock-kernel help
