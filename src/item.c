@@ -55,10 +55,8 @@ static DECLARE_DELAYED_WORK(sweeper, sweep_work);
  */
 struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr)
 {
-	struct pksm_item *item = kmem_cache_zalloc(cache, PKSM_GFP_CHARGED);
+	struct pksm_item *item = pksm_memory_object(cache);
 
-	if (!item)
-		item = kmem_cache_zalloc(cache, PKSM_GFP);
 	if (!item)
 		return NULL;
 	item->space = space;

@@ -15,8 +15,38 @@
 #define PKSM_MEMORY_H
 
 #include <linux/gfp.h>
+#include <linux/slab.h>
 
 #define PKSM_GFP		(GFP_NOWAIT | __GFP_NOWARN)
 #define PKSM_GFP_CHARGED	(PKSM_GFP | __GFP_ACCOUNT)
+
+/**
+ * pksm_memory_object() - an object of a cache, charged if there is room
+ * @cache: the cache
+ *
+ * Context: any that may be preempted; does not sleep. Who is charged is set by
+ * set_active_memcg().
+ * Return: the object, zeroed, or NULL.
+ */
+static inline void *pksm_memory_object(struct kmem_cache *cache)
+{
+	void *object = kmem_cache_zalloc(cache, PKSM_GFP_CHARGED);
+
+	return object ? object : kmem_cache_zalloc(cache, PKSM_GFP);
+}
+
+/**
+ * pksm_memory_block() - bytes, charged if there is room
+ * @size: how many
+ *
+ * Context: as pksm_memory_object().
+ * Return: the bytes, not zeroed, or NULL.
+ */
+static inline void *pksm_memory_block(size_t size)
+{
+	void *block = kmalloc(size, PKSM_GFP_CHARGED);
+
+	return block ? block : kmalloc(size, PKSM_GFP);
+}
 
 #endif

@@ -93,11 +93,9 @@ static struct pksm_range *first_from(struct pksm_mm *space, unsigned long addr,
 
 static struct pksm_range *create(struct pksm_mm *space, unsigned long addr)
 {
-	struct pksm_range *range = kmem_cache_zalloc(cache, PKSM_GFP_CHARGED);
+	struct pksm_range *range = pksm_memory_object(cache);
 	struct rb_node **link = &space->ranges.rb_node, *parent = NULL;
 
-	if (!range)
-		range = kmem_cache_zalloc(cache, PKSM_GFP);
 	if (!range)
 		return NULL;
 	range->start = addr & PKSM_RANGE_MASK;
@@ -254,9 +252,7 @@ static void compress(struct pksm_mm *space, struct pksm_range *range,
 	u64 *block;
 
 	if (cap != range->cap) {
-		block = cap ? kmalloc(block_size(cap), PKSM_GFP_CHARGED) : NULL;
-		if (cap && !block)
-			block = kmalloc(block_size(cap), PKSM_GFP);
+		block = cap ? pksm_memory_block(block_size(cap)) : NULL;
 		if (block || !cap) {
 			bytes_add(space, (long)block_size(cap) - (long)block_size(range->cap));
 			kfree(range->rec);

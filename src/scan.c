@@ -56,6 +56,7 @@ static bool visit(struct pksm_scan *scan, struct pksm_claim *claim,
 	if (how->again && !__test_and_clear_bit(index, claim->again))
 		return false;
 	record = pksm_record_slot(claim->range, entry->addr, hint);
+	/* What pksm_page_visit() would find first, without the call. */
 	if (record && entry->node && pksm_item_on(pksm_record_item(*record), entry->node))
 		outcome = PKSM_MERGED;
 	else if (record)

@@ -197,12 +197,10 @@ static enum step defer(struct pksm_worker *w)
 	}
 	if (park(w))
 		return GO_ON;
-	/* Too many: no new ones before these were tried again. */
+	/* Too many: it takes the place of the oldest; no new ones before all were tried again. */
 	claim = w->claim;
 	unpark(w);
-	swap(claim, w->claim);
-	park(w);
-	w->claim = claim;
+	w->parked[PARKED - 1] = claim;
 	w->retries = parked(w);
 	return NAP;
 }
