@@ -342,9 +342,9 @@ static void give_birth(struct crowd *crowd, int index)
 	pid = fork();
 	if (pid < 0)
 		tap_die("fork: %s", strerror(errno));
+	/* It notes its own number: by now it may have gone, and another be in its place. */
 	if (!pid)
 		live(crowd, index);
-	m->pid = pid;
 }
 
 /* Those who ended as they wished are started again; any other end is a failure. */
