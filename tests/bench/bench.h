@@ -20,7 +20,6 @@ void mark_end(const char *what, size_t pages);
 
 /* lib-engine.c */
 uint64_t engine_cpu_ns(void);
-bool engine_asleep(void);
 void engine_begin(bool smart_scan);
 void engine_register(void *addr, size_t pages);
 void engine_pass(void);

@@ -2,8 +2,6 @@
 /*
  * lib-engine.c - single passes of the engine, and what they cost its threads.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,42 +17,9 @@ long engine_poll_ns = 2000000;
 
 static long sleep_ms = 30000000;
 
-/* Adds up what see() finds in file @name of every thread of the engine. */
-static uint64_t threads_sum(const char *name, uint64_t (*see)(const char *text))
+static void add_first_number(long pid, const char *text, void *sum)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	uint64_t sum = 0;
-
-	if (!dir)
-		tap_die("no /proc");
-	while ((d = readdir(dir))) {
-		char path[300], text[512];
-
-		if (!isdigit((unsigned char)d->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", d->d_name);
-		if (file_read(path, text, sizeof(text)) <= 0 ||
-		    (strncmp(text, "ksmd", 4) && strncmp(text, "pksmd", 5)))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/%s", d->d_name, name);
-		if (file_read(path, text, sizeof(text)) > 0)
-			sum += see(text);
-	}
-	closedir(dir);
-	return sum;
-}
-
-static uint64_t first_number(const char *text)
-{
-	return strtoull(text, NULL, 10);
-}
-
-static uint64_t is_awake(const char *text)
-{
-	const char *end = strrchr(text, ')');
-
-	return !end || !strchr("SI", end[2]);
+	*(uint64_t *)sum += strtoull(text, NULL, 10);
 }
 
 /**
@@ -64,17 +29,10 @@ static uint64_t is_awake(const char *text)
  */
 uint64_t engine_cpu_ns(void)
 {
-	return threads_sum("schedstat", first_number);
-}
+	uint64_t sum = 0;
 
-/**
- * engine_asleep() - whether all threads of the engine sleep
- *
- * Return: true when they do.
- */
-bool engine_asleep(void)
-{
-	return !threads_sum("stat", is_awake);
+	thread_each("schedstat", add_first_number, &sum);
+	return sum;
 }
 
 /* Waits until a pass is over and the engine sleeps again. */
@@ -82,7 +40,7 @@ static void wait_pass(long want)
 {
 	struct timespec nap = { .tv_nsec = engine_poll_ns };
 
-	while (knob_get("full_scans") < want || !engine_asleep())
+	while (knob_get("full_scans") < want || !thread_all_asleep())
 		nanosleep(&nap, NULL);
 }
 
@@ -146,7 +104,7 @@ bool engine_workers(long count)
 	snprintf(text, sizeof(text), "%ld", count);
 	if (knob_put("workers", text))
 		return count == 1;
-	while (!engine_asleep())
+	while (!thread_all_asleep())
 		nanosleep(&(struct timespec){ .tv_nsec = engine_poll_ns }, NULL);
 	return true;
 }

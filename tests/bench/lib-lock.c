@@ -8,7 +8,6 @@
  * is seen by the instructions that it spins only, see tests/bench/run.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,26 +34,23 @@ static void put(const char *name, const char *text)
 		tap_die("write %s: %s", path, strerror(-err));
 }
 
+/* Room for the numbers of the threads, as text. */
+#define PIDS 4096
+
+static void add_pid(long pid, const char *name, void *arg)
+{
+	char *pids = arg;
+	size_t used = strlen(pids);
+
+	if (snprintf(pids + used, PIDS - used, "%ld ", pid) >= (int)(PIDS - used))
+		tap_die("too many threads");
+}
+
 static void choose_threads(void)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	char pids[4096] = "";
+	char pids[PIDS] = "";
 
-	while (dir && (d = readdir(dir))) {
-		char path[300], name[64];
-
-		if (!isdigit((unsigned char)d->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", d->d_name);
-		if (file_read(path, name, sizeof(name)) <= 0 ||
-		    (strncmp(name, "ksmd", 4) && strncmp(name, "pksmd", 5)))
-			continue;
-		if (strlen(pids) + strlen(d->d_name) + 2 > sizeof(pids))
-			tap_die("too many threads");
-		strcat(strcat(pids, d->d_name), " ");
-	}
-	closedir(dir);
+	thread_each("comm", add_pid, pids);
 	put("set_event_pid", pids);
 }
 

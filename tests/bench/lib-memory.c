@@ -60,7 +60,7 @@ static struct memory look(void)
 struct memory memory_now(void)
 {
 	engine_cpu_ns();
-	engine_asleep();
+	thread_all_asleep();
 	look();
 	return look();
 }

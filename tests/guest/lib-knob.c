@@ -5,8 +5,6 @@
  * The same files whichever engine answers: the tests run on the built-in
  * one first, which says what is right, and then on pksm.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,38 +190,12 @@ void knob_passes(long count)
 	wait_passed(knob_get("full_scans") + count);
 }
 
-/* Whether every thread of the engine sleeps. */
-static bool threads_asleep(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	bool asleep = true;
-
-	if (!dir)
-		tap_die("open /proc: %s", strerror(errno));
-	while (asleep && (d = readdir(dir))) {
-		char path[300], text[512], *end;
-
-		if (!isdigit((unsigned char)d->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", d->d_name);
-		if (file_read(path, text, sizeof(text)) <= 0)
-			continue;
-		if (!strstr(text, "(ksmd") && !strstr(text, "(pksmd"))
-			continue;
-		end = strrchr(text, ')');
-		asleep = end && strchr("SI", end[2]);
-	}
-	closedir(dir);
-	return asleep;
-}
-
 static void wait_asleep(void)
 {
 	time_t limit = time(NULL) + PATIENCE_SECONDS;
 	struct timespec nap = { .tv_nsec = 2000000 };
 
-	while (!threads_asleep()) {
+	while (!thread_all_asleep()) {
 		if (time(NULL) > limit)
 			tap_die("the engine does not sleep after a pass");
 		nanosleep(&nap, NULL);

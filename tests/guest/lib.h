@@ -8,7 +8,8 @@
  * lib-child.c (processes that take steps on demand), lib-file.c (small files
  * of /proc and /sys), lib-swap.c (swap, and pages that go there),
  * lib-ring.c (pages that the kernel has pinned), lib-model.c (memory and what
- * its owner knows of it), lib-module.c (modules and the kernel's log).
+ * its owner knows of it), lib-module.c (modules and the kernel's log),
+ * lib-thread.c (threads of the engine).
  *
  * A test program is one process that runs as root in the test guest. It
  * states only what it has looked at itself: bytes, frames, counters.
@@ -43,6 +44,11 @@ int file_put(const char *path, const char *text);
 ssize_t file_read(const char *path, char *buf, size_t size);
 long file_number(const char *path, long absent);
 long file_field(const char *path, const char *name, long absent);
+
+/* lib-thread.c */
+void thread_each(const char *name, void (*see)(long pid, const char *text, void *arg),
+		 void *arg);
+bool thread_all_asleep(void);
 
 /* lib-knob.c */
 bool knob_pksm(void);

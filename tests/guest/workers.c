@@ -10,8 +10,6 @@
  * that run=0 is a barrier for all. Without it: the file comes and goes with the
  * module.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,32 +45,38 @@ static long most(void)
 	return 4 * (last + 1) > 64 ? 4 * (last + 1) : 64;
 }
 
+/**
+ * struct tally - the engine's workers
+ * @below: their numbers have to be below this
+ * @count: how many there are; -1: one of another name
+ */
+struct tally {
+	long below;
+	long count;
+};
+
+static void see_name(long pid, const char *name, void *arg)
+{
+	struct tally *t = arg;
+	long number;
+	char *end;
+
+	if (t->count < 0 || strncmp(name, "pksmd/", 6))
+		return;
+	number = strtol(name + 6, &end, 10);
+	if (end != name + 6 && *end == '\n' && number < t->below)
+		t->count++;
+	else
+		t->count = -1;
+}
+
 /* How many threads there are named pksmd/N with N below @n; -1: there is another. */
 static long threads(long n)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	long count = 0;
+	struct tally t = { .below = n };
 
-	if (!dir)
-		tap_die("open /proc: %s", strerror(errno));
-	while (count >= 0 && (d = readdir(dir))) {
-		char path[300], name[64], *end;
-		long number;
-
-		if (!isdigit((unsigned char)d->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", d->d_name);
-		if (file_read(path, name, sizeof(name)) <= 0 || strncmp(name, "pksmd/", 6))
-			continue;
-		number = strtol(name + 6, &end, 10);
-		if (end != name + 6 && *end == '\n' && number < n)
-			count++;
-		else
-			count = -1;
-	}
-	closedir(dir);
-	return count;
+	thread_each("comm", see_name, &t);
+	return t.count;
 }
 
 /* A thread that has ended may be seen for a moment. */
