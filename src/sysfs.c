@@ -12,7 +12,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/magic.h>
+#include <linux/namei.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/rwsem.h>
@@ -97,6 +101,9 @@ static ssize_t store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret;
 }
 
+/* Our own file is there, and not about to go. Changed under handover. */
+static bool new_group_added;
+
 /* A file of ours; it is there only while the answers are ours, or about to be. */
 static ssize_t workers_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
@@ -115,7 +122,9 @@ static ssize_t workers_store(struct kobject *kobj, struct kobj_attribute *attr,
 
 	this_cpu_inc(inside);
 	if (!down_read_interruptible(&handover)) {
-		ret = ours ? pksm_knob_workers.store(&pksm_knob_workers, buf) : -ENODEV;
+		ret = -ENODEV;
+		if (ours && new_group_added)
+			ret = pksm_knob_workers.store(&pksm_knob_workers, buf);
 		up_read(&handover);
 	}
 	this_cpu_dec(inside);
@@ -125,6 +134,54 @@ static ssize_t workers_store(struct kobject *kobj, struct kobj_attribute *attr,
 static struct kobj_attribute workers_file = __ATTR_RW(workers);
 static struct attribute *new_files[] = { &workers_file.attr, NULL };
 static const struct attribute_group new_group = { .name = "ksm", .attrs = new_files };
+
+/* How long a removal waits for those who list the folder, at most. */
+#define LISTED_MS 5000
+
+/*
+ * The folder's inode lock, which whoever lists it holds shared. Tried only, for
+ * a bounded time: a reader may sleep under it for as long as it likes, on a page
+ * of its buffer.
+ */
+static bool folder_lock(struct inode *folder)
+{
+	unsigned long limit = jiffies + msecs_to_jiffies(LISTED_MS);
+
+	do {
+		if (inode_trylock(folder))
+			return true;
+		fsleep(1000);
+	} while (time_before(jiffies, limit));
+	return false;
+}
+
+/*
+ * Takes our own file away. The kernel sends a reader of the folder who stands at
+ * a file that goes past its neighbour (kernfs_dir_next_pos(), 6.12), and a file of
+ * the kernel's own would be missing in that list: so nobody stands anywhere. That
+ * holds for the superblock of sysfs that this thread sees; those of other network
+ * namespaces have inodes of their own.
+ */
+static void new_group_remove(void)
+{
+	bool locked = false, found;
+	struct path path;
+
+	if (!new_group_added)
+		return;
+	/* A write that is under way can take long; with the folder locked all would wait. */
+	down_write(&handover);
+	new_group_added = false;
+	up_write(&handover);
+	found = !kern_path("/sys/kernel/mm/ksm", LOOKUP_DIRECTORY, &path);
+	if (found && path.dentry->d_sb->s_magic == SYSFS_MAGIC)
+		locked = folder_lock(d_inode(path.dentry));
+	sysfs_unmerge_group(*pksm_data_mm_kobj, &new_group);
+	if (locked)
+		inode_unlock(d_inode(path.dentry));
+	if (found)
+		path_put(&path);
+}
 
 /* Both engines must have the same files, of the same kind. */
 static int match(void)
@@ -161,6 +218,7 @@ int pksm_sysfs_attach(void)
 	if (err)
 		return err;
 	down_write(&handover);
+	new_group_added = true;
 	for (size_t i = 0; i < pksm_builtin_count; i++) {
 		const struct pksm_builtin_file *file = &pksm_builtin_files[i];
 
@@ -191,11 +249,11 @@ void pksm_sysfs_open(void)
  * its writers, which wait for the handover.
  *
  * Context: unloading the module, as the first step. Sleeps as long as a write
- * takes.
+ * takes, and for LISTED_MS at most for those who list the folder.
  */
 void pksm_sysfs_close(void)
 {
-	sysfs_unmerge_group(*pksm_data_mm_kobj, &new_group);
+	new_group_remove();
 	down_write(&handover);
 }
 
@@ -218,7 +276,6 @@ void pksm_sysfs_detach(void)
 		WRITE_ONCE(file->attr->store, file->store);
 	}
 	up_write(&handover);
-	/* After a load that failed; else it is gone already. */
-	sysfs_unmerge_group(*pksm_data_mm_kobj, &new_group);
+	new_group_remove();
 	pksm_inside_drain(&inside);
 }
