@@ -61,8 +61,7 @@ struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr)
 		return NULL;
 	item->space = space;
 	item->word = addr & PAGE_MASK;
-	atomic_long_add(sizeof(*item), &space->bytes);
-	pksm_count_add(PKSM_COUNT_BYTES, sizeof(*item));
+	pksm_space_bytes_add(space, sizeof(*item));
 	return item;
 }
 

@@ -24,7 +24,7 @@
  * pksm_memory_object() - an object of a cache, charged if there is room
  * @cache: the cache
  *
- * Context: any that may be preempted; does not sleep. Who is charged is set by
+ * Context: process, also under a spinlock; does not sleep. Who is charged is set by
  * set_active_memcg().
  * Return: the object, zeroed, or NULL.
  */

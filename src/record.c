@@ -4,14 +4,14 @@
  *
  * Entered by the holder of a range's claim, by the reaper of a dead space, and by
  * the controller with the gate shut: each the only one to touch that range. Owns
- * no lock; &pksm_mm.ranges_lock covers the shape of a space's tree of ranges,
- * which holders of different ranges change.
+ * no lock: where a space's ranges are is kept by directory.c.
  */
 #include <linux/bitfield.h>
 #include <linux/slab.h>
 
 #include "compat/mm.h"
 #include "counter.h"
+#include "directory.h"
 #include "item.h"
 #include "memory.h"
 #include "record.h"
@@ -23,14 +23,20 @@
 
 static struct kmem_cache *cache;
 
-static u16 index_of(unsigned long addr)
+/* A range whose block is as small as can be: it has none. */
+static bool single(const struct pksm_range *range)
 {
-	return (addr & ~PKSM_RANGE_MASK) >> PAGE_SHIFT;
+	return range->cap == 1;
 }
 
-static u16 *indices(const struct pksm_range *range)
+static u64 *records(struct pksm_range *range)
 {
-	return (u16 *)(range->rec + range->cap);
+	return single(range) ? &range->one : range->rec;
+}
+
+static u16 *indices(struct pksm_range *range)
+{
+	return single(range) ? &range->index : (u16 *)(range->rec + range->cap);
 }
 
 static bool direct(const struct pksm_range *range)
@@ -40,6 +46,8 @@ static bool direct(const struct pksm_range *range)
 
 static size_t block_size(u16 cap)
 {
+	if (cap == 1)
+		return 0;
 	if (cap == PKSM_RANGE_PAGES)
 		return cap * sizeof(u64);
 	return cap * (sizeof(u64) + sizeof(u16));
@@ -50,13 +58,9 @@ static u16 cap_for(u16 nr)
 {
 	if (nr > PACKED_MAX)
 		return PKSM_RANGE_PAGES;
+	if (nr <= 1)
+		return 1;
 	return kmalloc_size_roundup(block_size(nr)) / (sizeof(u64) + sizeof(u16));
-}
-
-static void bytes_add(struct pksm_mm *space, long bytes)
-{
-	atomic_long_add(bytes, &space->bytes);
-	pksm_count_add(PKSM_COUNT_BYTES, bytes);
 }
 
 static void records_add(struct pksm_mm *space, long n)
@@ -65,67 +69,50 @@ static void records_add(struct pksm_mm *space, long n)
 	pksm_mm_records_add(space->mm, n);
 }
 
-/*
- * The range of @addr, or the first behind it that begins before @end: the caller
- * has the claim on all of that, so the range stays. Others may go at any moment.
- */
-static struct pksm_range *first_from(struct pksm_mm *space, unsigned long addr,
-				     unsigned long end)
+static struct pksm_range *range_alloc(struct pksm_mm *space, unsigned long start)
 {
-	struct pksm_range *best = NULL, *range;
-	struct rb_node *at;
+	struct pksm_range *range = pksm_memory_object(cache);
 
-	spin_lock(&space->ranges_lock);
-	for (at = space->ranges.rb_node; at;) {
-		range = rb_entry(at, struct pksm_range, rb);
-		if (range->start + PKSM_RANGE_SIZE - 1 < addr) {
-			at = at->rb_right;
-		} else {
-			best = range;
-			at = at->rb_left;
-		}
-	}
-	if (best && best->start >= end)
-		best = NULL;
-	spin_unlock(&space->ranges_lock);
-	return best;
+	if (!range)
+		return NULL;
+	range->start = start;
+	range->cap = 1;
+	pksm_space_bytes_add(space, sizeof(*range));
+	return range;
+}
+
+/* Free a range that is in no directory; what was unfolded has nothing of its own. */
+static void range_free(struct pksm_mm *space, struct pksm_range *range,
+		       const struct pksm_range *one)
+{
+	if (range == one)
+		return;
+	pksm_space_bytes_add(space, -(long)(sizeof(*range) + block_size(range->cap)));
+	if (!single(range))
+		kfree(range->rec);
+	kmem_cache_free(cache, range);
 }
 
 static struct pksm_range *create(struct pksm_mm *space, unsigned long addr)
 {
-	struct pksm_range *range = pksm_memory_object(cache);
-	struct rb_node **link = &space->ranges.rb_node, *parent = NULL;
+	struct pksm_range *range = range_alloc(space, addr & PKSM_RANGE_MASK);
 
-	if (!range)
-		return NULL;
-	range->start = addr & PKSM_RANGE_MASK;
-	spin_lock(&space->ranges_lock);
-	while (*link) {
-		parent = *link;
-		if (range->start < rb_entry(parent, struct pksm_range, rb)->start)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
+	if (range && !pksm_directory_insert(space, range)) {
+		range_free(space, range, NULL);
+		range = NULL;
 	}
-	rb_link_node(&range->rb, parent, link);
-	rb_insert_color(&range->rb, &space->ranges);
-	spin_unlock(&space->ranges_lock);
-	bytes_add(space, sizeof(*range));
 	return range;
 }
 
-static void destroy(struct pksm_mm *space, struct pksm_range *range)
+static void destroy(struct pksm_mm *space, struct pksm_range *range,
+		    const struct pksm_range *one)
 {
-	spin_lock(&space->ranges_lock);
-	rb_erase(&range->rb, &space->ranges);
-	spin_unlock(&space->ranges_lock);
-	bytes_add(space, -(long)(sizeof(*range) + (range->rec ? block_size(range->cap) : 0)));
-	kfree(range->rec);
-	kmem_cache_free(cache, range);
+	pksm_directory_remove(space, range->start);
+	range_free(space, range, one);
 }
 
 /* Position of the first packed record whose index is not below @index. */
-static unsigned int lower_bound(const struct pksm_range *range, u16 index)
+static unsigned int lower_bound(struct pksm_range *range, u16 index)
 {
 	const u16 *idx = indices(range);
 	unsigned int low = 0, high = range->nr;
@@ -171,12 +158,12 @@ bool pksm_record_skip(u64 *record)
  * @addr: its address
  * @hint: where it may stand; set to where the next may
  *
- * Return: where the record is, until the range is synced or dropped; NULL when
- * there is none.
+ * Return: where the record is, until the range is synced, closed or dropped; NULL
+ * when there is none.
  */
 u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr, unsigned int *hint)
 {
-	u16 index = index_of(addr);
+	u16 index = pksm_range_index(addr);
 	unsigned int at = *hint;
 
 	if (!range || !range->nr)
@@ -186,20 +173,20 @@ u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr, unsigned int
 	if (at >= range->nr || indices(range)[at] != index)
 		at = lower_bound(range, index);
 	*hint = at + 1;
-	return at < range->nr && indices(range)[at] == index ? &range->rec[at] : NULL;
+	return at < range->nr && indices(range)[at] == index ? &records(range)[at] : NULL;
 }
 
 /* Do the records between @start and @end match the entries one for one? */
-static bool matches(const struct pksm_range *range, unsigned long start,
-		    unsigned long end, const struct pksm_entry *entries, unsigned int nr)
+static bool matches(struct pksm_range *range, unsigned long start, unsigned long end,
+		    const struct pksm_entry *entries, unsigned int nr)
 {
-	unsigned int at, i, stop = index_of(end - 1) + 1;
+	unsigned int at, i, stop = pksm_range_index(end - 1) + 1;
 
 	if (!range->nr)
 		return !nr;
 	if (direct(range)) {
-		for (at = index_of(start), i = 0; at < stop; at++) {
-			bool wanted = i < nr && index_of(entries[i].addr) == at;
+		for (at = pksm_range_index(start), i = 0; at < stop; at++) {
+			bool wanted = i < nr && pksm_range_index(entries[i].addr) == at;
 
 			if (wanted != !!range->rec[at])
 				return false;
@@ -207,23 +194,23 @@ static bool matches(const struct pksm_range *range, unsigned long start,
 		}
 		return true;
 	}
-	at = lower_bound(range, index_of(start));
+	at = lower_bound(range, pksm_range_index(start));
 	for (i = 0; i < nr; i++, at++)
-		if (at >= range->nr || indices(range)[at] != index_of(entries[i].addr))
+		if (at >= range->nr || indices(range)[at] != pksm_range_index(entries[i].addr))
 			return false;
 	return at >= range->nr || indices(range)[at] >= stop;
 }
 
-static void expand(const struct pksm_range *range, struct pksm_scratch *scratch)
+static void expand(struct pksm_range *range, struct pksm_scratch *scratch)
 {
 	unsigned int i;
 
-	memset(scratch, 0, sizeof(*scratch));
+	memset(scratch->rec, 0, sizeof(scratch->rec));
 	if (range->nr && direct(range))
 		memcpy(scratch->rec, range->rec, sizeof(scratch->rec));
 	else
 		for (i = 0; i < range->nr; i++)
-			scratch->rec[indices(range)[i]] = range->rec[i];
+			scratch->rec[indices(range)[i]] = records(range)[i];
 }
 
 /* Forget new records, which carry nothing yet, until @cap are left. */
@@ -240,52 +227,84 @@ static unsigned int shed(struct pksm_scratch *scratch, unsigned int nr, u16 cap)
 	return nr;
 }
 
+/* Give the range a block for @cap records; what is in it is lost. */
+static bool resize(struct pksm_mm *space, struct pksm_range *range, u16 cap)
+{
+	u64 *block = NULL;
+
+	if (cap != 1) {
+		block = pksm_memory_block(block_size(cap));
+		if (!block)
+			return false;
+	}
+	pksm_space_bytes_add(space, (long)block_size(cap) - (long)block_size(range->cap));
+	if (!single(range))
+		kfree(range->rec);
+	range->rec = block;
+	range->cap = cap;
+	return true;
+}
+
+/* What was unfolded cannot grow: give it an object of its own. */
+static struct pksm_range *own(struct pksm_mm *space, struct pksm_range *one)
+{
+	struct pksm_range *range = range_alloc(space, one->start);
+
+	if (!range)
+		return one;
+	range->nr = 1;
+	range->one = one->one;
+	range->index = one->index;
+	pksm_directory_replace(space, range);
+	return range;
+}
+
 /*
  * Write the scratch back, in a block of the right size. Without memory for a
- * larger block new records are shed; old ones always fit where they were.
+ * larger block new records are shed; old ones always fit where they were. Returns
+ * the range, which may be another than before.
  */
-static void compress(struct pksm_mm *space, struct pksm_range *range,
-		     struct pksm_scratch *scratch, unsigned int nr)
+static struct pksm_range *compress(struct pksm_mm *space, struct pksm_range *range,
+				   struct pksm_scratch *scratch, unsigned int nr)
 {
-	u16 cap = nr ? cap_for(nr) : 0;
+	u16 cap = cap_for(nr);
 	unsigned int i, at = 0;
-	u64 *block;
 
 	if (cap != range->cap) {
-		block = cap ? pksm_memory_block(block_size(cap)) : NULL;
-		if (block || !cap) {
-			bytes_add(space, (long)block_size(cap) - (long)block_size(range->cap));
-			kfree(range->rec);
-			range->rec = block;
-			range->cap = cap;
-		} else {
+		if (range == &scratch->one)
+			range = own(space, range);
+		if (range == &scratch->one || !resize(space, range, cap))
 			nr = shed(scratch, nr, range->cap);
-		}
 	}
-	if (range->cap && direct(range)) {
+	if (direct(range)) {
 		memcpy(range->rec, scratch->rec, sizeof(scratch->rec));
 	} else {
 		for (i = 0; i < PKSM_RANGE_PAGES && at < nr; i++) {
 			if (!scratch->rec[i])
 				continue;
-			range->rec[at] = scratch->rec[i];
+			records(range)[at] = scratch->rec[i];
 			indices(range)[at++] = i;
 		}
 	}
 	records_add(space, (long)nr - range->nr);
 	range->nr = nr;
+	return range;
 }
 
-/* Make the records between @start and @end match the entries. */
-static void rearrange(struct pksm_mm *space, struct pksm_range *range, unsigned long start,
-		      unsigned long end, const struct pksm_entry *entries, unsigned int nr,
-		      struct pksm_scratch *scratch)
+/*
+ * Make the records between @start and @end match the entries. Returns the range, which
+ * may be another than before.
+ */
+static struct pksm_range *rearrange(struct pksm_mm *space, struct pksm_range *range,
+				    unsigned long start, unsigned long end,
+				    const struct pksm_entry *entries, unsigned int nr,
+				    struct pksm_scratch *scratch)
 {
 	unsigned int i, at, total = 0;
 
 	expand(range, scratch);
-	for (at = index_of(start), i = 0; at <= index_of(end - 1); at++) {
-		bool wanted = i < nr && index_of(entries[i].addr) == at;
+	for (at = pksm_range_index(start), i = 0; at <= pksm_range_index(end - 1); at++) {
+		bool wanted = i < nr && pksm_range_index(entries[i].addr) == at;
 		struct pksm_item *item = NULL;
 
 		i += wanted;
@@ -300,14 +319,14 @@ static void rearrange(struct pksm_mm *space, struct pksm_range *range, unsigned 
 	}
 	for (at = 0; at < PKSM_RANGE_PAGES; at++)
 		total += !!scratch->rec[at];
-	compress(space, range, scratch, total);
+	return compress(space, range, scratch, total);
 }
 
 /**
  * pksm_record_sync() - make the records fit the pages that are there
  * @space: the space, whose claim the caller holds
  * @cached: the range, if the caller knows it from an earlier call under the same
- *	claim, or NULL; set to the range, NULL when it has no record
+ *	claim, or NULL; set to the range, NULL when it has no record there
  * @start: first address, page-aligned
  * @end: one behind the last; in the same range
  * @entries: the candidate pages between them, in order
@@ -315,7 +334,8 @@ static void rearrange(struct pksm_mm *space, struct pksm_range *range, unsigned 
  * @scratch: the caller's
  *
  * Pages that came get a fresh record, unless there is no memory; the records of
- * those that went, and their items, are freed.
+ * those that went, and their items, are freed. pksm_record_close() has to follow
+ * before @scratch is used again.
  * Context: inside the gate; sleeps for locks of merged pages.
  */
 void pksm_record_sync(struct pksm_mm *space, struct pksm_range **cached, unsigned long start,
@@ -324,39 +344,80 @@ void pksm_record_sync(struct pksm_mm *space, struct pksm_range **cached, unsigne
 {
 	struct pksm_range *range = *cached;
 
-	if (!range)
-		range = first_from(space, start & PKSM_RANGE_MASK, end);
+	if (!range) {
+		if (!nr && pksm_directory_lonely_outside(space, start, end))
+			return;
+		range = pksm_directory_open(space, start & PKSM_RANGE_MASK, end, &scratch->one);
+	}
 	if (!range && nr)
 		range = create(space, start);
+	if (range && !matches(range, start, end, entries, nr)) {
+		range = rearrange(space, range, start, end, entries, nr, scratch);
+		if (!range->nr) {
+			destroy(space, range, &scratch->one);
+			range = NULL;
+		}
+	}
 	*cached = range;
-	if (!range || matches(range, start, end, entries, nr))
+}
+
+/*
+ * Put the only record of a range back into the directory, or, without an item to know
+ * its address, into an object of its own; without memory for that it is forgotten.
+ */
+static void fold(struct pksm_mm *space, struct pksm_range *range, struct pksm_range *one)
+{
+	if (pksm_record_item(range->one)) {
+		pksm_directory_fold(space, range);
+		range_free(space, range, one);
+	} else if (range == one && own(space, one) == one) {
+		records_add(space, -1);
+		destroy(space, one, one);
+	}
+}
+
+/**
+ * pksm_record_close() - the pages of a batch have been visited
+ * @space: as in pksm_record_sync()
+ * @cached: the range, or NULL; set to NULL when it is not to be used any more
+ * @done: the claim has come to its end
+ * @scratch: the caller's; may be used for something else from here on
+ *
+ * Context: as pksm_record_sync(); does not sleep.
+ */
+void pksm_record_close(struct pksm_mm *space, struct pksm_range **cached, bool done,
+		       struct pksm_scratch *scratch)
+{
+	struct pksm_range *range = *cached;
+
+	if (!range || !single(range))
 		return;
-	rearrange(space, range, start, end, entries, nr, scratch);
-	if (range->nr)
+	if (range != &scratch->one && !done)
 		return;
-	destroy(space, range);
 	*cached = NULL;
+	fold(space, range, &scratch->one);
 }
 
 /* Drop the records from index @from up to @to, in place. */
 static void cut(struct pksm_mm *space, struct pksm_range *range, u16 from, u16 to)
 {
-	unsigned int at = 0, keep = 0, gone = 0;
+	unsigned int at, keep = 0, gone = 0;
+	u64 *rec = records(range);
 	struct pksm_item *item;
 	u16 index;
 
 	for (at = 0; at < (direct(range) ? range->cap : range->nr); at++) {
 		index = direct(range) ? at : indices(range)[at];
-		if (!range->rec[at])
+		if (!rec[at])
 			continue;
 		if (index >= from && index <= to) {
-			item = pksm_record_item(range->rec[at]);
-			range->rec[at] = 0;
+			item = pksm_record_item(rec[at]);
+			rec[at] = 0;
 			gone++;
 			if (item)
 				pksm_item_drop(item);
 		} else if (!direct(range)) {
-			range->rec[keep] = range->rec[at];
+			rec[keep] = rec[at];
 			indices(range)[keep++] = index;
 		}
 	}
@@ -377,19 +438,20 @@ static void cut(struct pksm_mm *space, struct pksm_range *range, u16 from, u16 t
 unsigned long pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end,
 			       unsigned int max)
 {
-	struct pksm_range *range;
+	struct pksm_range *range, one;
 	unsigned long next;
 
 	while (start < end && max--) {
-		range = first_from(space, start, end);
+		range = pksm_directory_open(space, start & PKSM_RANGE_MASK, end, &one);
 		if (!range)
 			return end;
 		start = max(start, range->start);
 		next = min(end, range->start + PKSM_RANGE_SIZE);
-		if (range->nr)
-			cut(space, range, index_of(start), index_of(next - 1));
+		cut(space, range, pksm_range_index(start), pksm_range_index(next - 1));
 		if (!range->nr)
-			destroy(space, range);
+			destroy(space, range, &one);
+		else if (single(range))
+			fold(space, range, &one);
 		start = next;
 		cond_resched();
 	}
@@ -414,7 +476,7 @@ void pksm_record_drop_all(struct pksm_mm *space)
  */
 int __init pksm_record_init(void)
 {
-	BUILD_BUG_ON(sizeof(struct pksm_range) > 48);
+	BUILD_BUG_ON(sizeof(struct pksm_range) > 24);
 	/* Unmerged, so that a leak is seen when the cache is destroyed. */
 	cache = KMEM_CACHE(pksm_range, SLAB_NO_MERGE);
 	return cache ? 0 : -ENOMEM;

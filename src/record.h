@@ -7,7 +7,6 @@
 
 #include <linux/mm_types.h>
 #include <linux/pgtable.h>
-#include <linux/rbtree.h>
 
 struct pksm_entry;
 struct pksm_item;
@@ -19,30 +18,43 @@ struct pksm_mm;
 
 /**
  * struct pksm_range - the records of one 2 MiB range
- * @rb: in the space's tree
  * @start: first address
+ * @rec: @cap records, followed by their page indices unless there is one for each
+ *	page; while @cap is above 1
+ * @one: the only record; while @cap is 1
  * @nr: records
  * @cap: records that there is room for; PKSM_RANGE_PAGES: one for each page
- * @rec: @cap records, followed by their page indices unless there is one for
- *	each page
+ * @index: page index of @one
  *
- * Sized by population: ten bytes a record with few, eight with many.
+ * Sized by population: ten bytes a record with few, eight with many. A range whose
+ * only record has an item is not needed at all (directory.c).
  */
 struct pksm_range {
-	struct rb_node rb;
 	unsigned long start;
+	union {
+		u64 *rec;
+		u64 one;
+	};
 	u16 nr;
 	u16 cap;
-	u64 *rec;
+	u16 index;
 };
 
 /**
  * struct pksm_scratch - room to rearrange one range
  * @rec: by page of the range; 0: no record
+ * @one: a range that was folded, as long as it is open
  */
 struct pksm_scratch {
 	u64 rec[PKSM_RANGE_PAGES];
+	struct pksm_range one;
 };
+
+/* Which page of its range this is. */
+static inline u16 pksm_range_index(unsigned long addr)
+{
+	return (addr & ~PKSM_RANGE_MASK) >> PAGE_SHIFT;
+}
 
 /*
  * A record is a pointer to the page's item, or, with the lowest bit set, whether a
@@ -82,6 +94,8 @@ void pksm_record_exit(void);
 void pksm_record_sync(struct pksm_mm *space, struct pksm_range **cached, unsigned long start,
 		      unsigned long end, const struct pksm_entry *entries, unsigned int nr,
 		      struct pksm_scratch *scratch);
+void pksm_record_close(struct pksm_mm *space, struct pksm_range **cached, bool done,
+		       struct pksm_scratch *scratch);
 bool pksm_record_skip(u64 *record);
 u64 *pksm_record_slot(struct pksm_range *range, unsigned long addr, unsigned int *hint);
 unsigned long pksm_record_drop(struct pksm_mm *space, unsigned long start, unsigned long end,

@@ -49,7 +49,7 @@ static bool visit(struct pksm_scan *scan, struct pksm_claim *claim,
 		  const struct pksm_visit *how, const struct pksm_entry *entry,
 		  unsigned int *hint)
 {
-	unsigned int index = (entry->addr & ~PKSM_RANGE_MASK) >> PAGE_SHIFT;
+	unsigned int index = pksm_range_index(entry->addr);
 	enum pksm_outcome outcome = PKSM_NOMEM;
 	u64 *record;
 
@@ -126,6 +126,7 @@ static void scan_vma(struct pksm_scan *scan, struct pksm_claim *claim,
 		}
 	}
 	claim->at = stop;
+	pksm_record_close(claim->space, &claim->range, stop >= claim->end, &scan->scratch);
 }
 
 /*
@@ -217,7 +218,8 @@ static enum pksm_scan_step whole(const struct pksm_claim *claim)
  * @budget: how many pages at most, at least one
  * @scanned: increased by the number of pages visited and not skipped
  *
- * The memory that this takes is charged to the process whose pages are recorded.
+ * The memory that records take is charged to the process whose pages they are; what
+ * remains of a directory when records are dropped in a gap is not.
  * Context: process, inside the gate, holding nothing; sleeps for the locks of merged
  * pages.
  * Return: see &enum pksm_scan_step.

@@ -5,10 +5,13 @@
 #ifndef PKSM_SPACE_H
 #define PKSM_SPACE_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
+
+#include "counter.h"
 
 struct mm_struct;
 
@@ -37,9 +40,9 @@ enum pksm_mm_state {
  * @life: held for reading by whoever touches @mm's memory, for one bounded
  *	batch; taken for writing once, by exit
  * @dead: exit has begun: @mm's memory must not be touched; under @life
- * @ranges: page records by 2 MiB range, &struct pksm_range; what a range holds
- *	belongs to the holder of its claim (pass.c), the reaper or the controller
- * @ranges_lock: covers the shape of @ranges; innermost
+ * @ranges: page records by 2 MiB range (directory.c); what a range holds belongs
+ *	to the holder of its claim (pass.c), the reaper or the controller
+ * @ranges_lock: covers what @ranges itself is made of; innermost
  * @cursor: next address that no worker has claimed in this pass; pass lock
  * @found: mergeable memory was seen in this pass; pass lock
  * @settled: it is not in the middle of a fork any more; pass lock
@@ -70,6 +73,17 @@ struct pksm_mm {
 	unsigned long sweep;
 	unsigned long deadline;
 };
+
+/**
+ * pksm_space_bytes_add() - metadata was made or freed on behalf of a space
+ * @space: the space, referenced, or the reaper's
+ * @bytes: of metadata; negative when freed
+ */
+static inline void pksm_space_bytes_add(struct pksm_mm *space, long bytes)
+{
+	atomic_long_add(bytes, &space->bytes);
+	pksm_count_add(PKSM_COUNT_BYTES, bytes);
+}
 
 int pksm_space_init(void);
 void pksm_space_exit(void);
