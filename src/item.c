@@ -354,6 +354,7 @@ static void sweep_work(struct work_struct *work)
 int __init pksm_item_init(void)
 {
 	BUILD_BUG_ON(sizeof(struct pksm_item) != 56);
+	BUILD_BUG_ON(BITS_PER_LONG != 64);
 	/* Unmerged, so that a leak is seen when the cache is destroyed. */
 	cache = KMEM_CACHE(pksm_item, SLAB_NO_MERGE);
 	return cache ? 0 : -ENOMEM;

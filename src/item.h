@@ -14,9 +14,9 @@ struct pksm_mm;
 struct pksm_node;
 
 /*
- * State of an item, in the low bits of its address word; changed under the
- * lock of its shard once the item has been in a tree. No bit: fresh, known to
- * its record alone.
+ * State of an item, in the low bits of its address word; changed under the lock of
+ * its shard once the item has been in a tree, unless nobody but the caller can change
+ * it (pksm_shard_settle()). No bit: fresh, known to its record alone.
  */
 #define PKSM_ITEM_UNSTABLE	BIT(0)	/* in an unstable tree */
 #define PKSM_ITEM_CLAIMED	BIT(1)	/* the claimer's alone; in the tree or not */
@@ -26,11 +26,15 @@ struct pksm_node;
 #define PKSM_ITEM_STATE		GENMASK(4, 0)
 
 /*
- * The index of the item's shard lock, next to the state; it never changes while
- * others know the item.
+ * The index of the item's shard lock: next to the state, and in the top bits, which
+ * no address of a process has (56 bits at most). It never changes while others know
+ * the item.
  */
 #define PKSM_ITEM_LOCK_SHIFT	5
-#define PKSM_ITEM_LOCK_BITS	7
+#define PKSM_ITEM_LOCK_LOW	7
+#define PKSM_ITEM_LOCK_HIGH	4
+#define PKSM_ITEM_LOCK_BITS	(PKSM_ITEM_LOCK_LOW + PKSM_ITEM_LOCK_HIGH)
+#define PKSM_ITEM_ADDR		GENMASK(BITS_PER_LONG - 1 - PKSM_ITEM_LOCK_HIGH, PAGE_SHIFT)
 
 /* No frame has these low bits, or its page is looked up once more than needed. */
 #define PKSM_PFN_NONE	U32_MAX
@@ -86,13 +90,22 @@ static inline unsigned long pksm_item_state(const struct pksm_item *item)
 
 static inline unsigned int pksm_item_lock_index(const struct pksm_item *item)
 {
-	return (READ_ONCE(item->word) >> PKSM_ITEM_LOCK_SHIFT) &
-	       ((1U << PKSM_ITEM_LOCK_BITS) - 1);
+	unsigned long word = READ_ONCE(item->word);
+
+	return word >> (BITS_PER_LONG - PKSM_ITEM_LOCK_HIGH) << PKSM_ITEM_LOCK_LOW |
+	       (word >> PKSM_ITEM_LOCK_SHIFT & (BIT(PKSM_ITEM_LOCK_LOW) - 1));
+}
+
+/* An index as it stands in the address word. */
+static inline unsigned long pksm_item_lock_word(unsigned long index)
+{
+	return index >> PKSM_ITEM_LOCK_LOW << (BITS_PER_LONG - PKSM_ITEM_LOCK_HIGH) |
+	       (index & (BIT(PKSM_ITEM_LOCK_LOW) - 1)) << PKSM_ITEM_LOCK_SHIFT;
 }
 
 static inline unsigned long pksm_item_addr(const struct pksm_item *item)
 {
-	return READ_ONCE(item->word) & PAGE_MASK;
+	return READ_ONCE(item->word) & PKSM_ITEM_ADDR;
 }
 
 /**

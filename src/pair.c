@@ -65,15 +65,14 @@ static void settle_pair(struct pksm_item *item, struct pksm_item *other, struct 
 {
 	/* Attaching writes the page index where the NUMA node was. */
 	s16 nid = item->nid;
+	bool alive;
 
 	get_anon_vma(side->vma->anon_vma);
 	pksm_item_attach(item, node, folio, anon_vma, folio->index);
-	/* Lookups need a sharer to see; the other has to leave its tree first. */
-	pksm_shard_publish(node, nid, other);
-	pksm_item_attach(other, node, folio, side->vma->anon_vma,
-			 pksm_mm_index(side->vma, side->addr));
+	alive = pksm_shard_publish(node, nid, other, folio, side->vma->anon_vma,
+				   pksm_mm_index(side->vma, side->addr));
 	pksm_shard_settle(item);
-	if (!pksm_shard_settle(other))
+	if (!alive)
 		pksm_item_abandon(other, folio);
 }
 

@@ -144,7 +144,7 @@ static void unstable_claim(struct rb_root *root, u64 hash, bool flagged,
  */
 void pksm_shard_hash_set(struct pksm_item *item, u64 hash)
 {
-	item->word = (item->word & PAGE_MASK) | (pksm_trees_index(hash) << PKSM_ITEM_LOCK_SHIFT);
+	item->word = pksm_item_addr(item) | pksm_item_lock_word(pksm_trees_index(hash));
 	item->hash = hash;
 }
 
@@ -155,8 +155,8 @@ void pksm_shard_hash_set(struct pksm_item *item, u64 hash)
  */
 void pksm_shard_adopt(struct pksm_item *item, const struct pksm_node *node)
 {
-	WRITE_ONCE(item->word, (item->word & PAGE_MASK) | PKSM_ITEM_STABLE |
-		   (pksm_trees_index(node->hash) << PKSM_ITEM_LOCK_SHIFT));
+	WRITE_ONCE(item->word, pksm_item_addr(item) | PKSM_ITEM_STABLE |
+		   pksm_item_lock_word(pksm_trees_index(node->hash)));
 }
 
 /**
@@ -251,25 +251,19 @@ bool pksm_shard_unclaim(struct pksm_item *item, bool flag)
 }
 
 /**
- * pksm_shard_settle() - a claimed item has become stable
- * @item: claimed by the caller and attached to its node
+ * pksm_shard_settle() - an item of the caller's own range has become stable
+ * @item: claimed by the caller, in no tree, and attached to its node
  *
- * Context: the folio lock of the merged page held, under which the holder of the
- * item's record would detach it.
- * Return: false when its record went away meanwhile: the caller detaches and
- * frees the item.
+ * Without the shard lock: the state of a claimed item that is in no tree is changed
+ * by its claimer and, when its record goes away, by the holder of its range; both
+ * are the caller.
+ * Context: the folio lock of the merged page held.
  */
-bool pksm_shard_settle(struct pksm_item *item)
+void pksm_shard_settle(struct pksm_item *item)
 {
-	spinlock_t *lock = pksm_shard_item_lock(item);
-	bool alive;
-
-	spin_lock(lock);
-	alive = !(pksm_item_state(item) & PKSM_ITEM_DEAD);
-	if (alive)
-		set_state(item, PKSM_ITEM_STABLE);
-	spin_unlock(lock);
-	return alive;
+	VM_WARN_ON_ONCE(pksm_item_state(item) != PKSM_ITEM_CLAIMED);
+	/* Pairs with pksm_item_on(). */
+	smp_store_release(&item->word, (item->word & ~PKSM_ITEM_STATE) | PKSM_ITEM_STABLE);
 }
 
 /**
@@ -313,24 +307,36 @@ static void flag(struct rb_root *root, u64 hash)
 
 /**
  * pksm_shard_publish() - let a new merged page be found
- * @node: new, its frame locked and naming it, with an item attached
+ * @node: new, its folio locked and naming it, with an item attached
  * @nid: NUMA node of its tree
  * @other: the unstable item that it was made with, claimed by the caller: it leaves
- *	its tree
+ *	its tree and is attached
+ * @folio: the merged page
+ * @anon_vma: of the other's mapping, a reference goes over to @other
+ * @index: linear page index of the other's mapping
  *
  * Every unstable item of the same hash is flagged in the same breath: it rested
  * because there was nothing to merge with, and now there is.
  * Context: folio lock of the merged page held.
+ * Return: false when the record of @other went away meanwhile: the caller detaches and
+ * frees it.
  */
-void pksm_shard_publish(struct pksm_node *node, s16 nid, struct pksm_item *other)
+bool pksm_shard_publish(struct pksm_node *node, s16 nid, struct pksm_item *other,
+			struct folio *folio, struct anon_vma *anon_vma, unsigned long index)
 {
 	spinlock_t *lock = pksm_stable_lock(node);
+	bool alive;
 
 	spin_lock(lock);
 	unstable_erase(other, pksm_item_state(other) & ~PKSM_ITEM_UNSTABLE);
+	pksm_item_attach(other, node, folio, anon_vma, index);
+	alive = !(pksm_item_state(other) & PKSM_ITEM_DEAD);
+	if (alive)
+		set_state(other, PKSM_ITEM_STABLE);
 	pksm_stable_insert(node, nid);
 	flag(&pksm_trees_at(pksm_trees_index(node->hash), nid)->unstable, node->hash);
 	spin_unlock(lock);
+	return alive;
 }
 
 /**

@@ -65,10 +65,11 @@ unsigned long pksm_shard_peek(const struct pksm_item *item, struct pksm_peek *pe
 bool pksm_shard_lookup(struct pksm_item *item, const struct pksm_query *query,
 		       struct pksm_match *match);
 bool pksm_shard_unclaim(struct pksm_item *item, bool flag);
-bool pksm_shard_settle(struct pksm_item *item);
+void pksm_shard_settle(struct pksm_item *item);
 unsigned long pksm_shard_disown(struct pksm_item *item);
 
-void pksm_shard_publish(struct pksm_node *node, s16 nid, struct pksm_item *other);
+bool pksm_shard_publish(struct pksm_node *node, s16 nid, struct pksm_item *other,
+			struct folio *folio, struct anon_vma *anon_vma, unsigned long index);
 void pksm_shard_renew(struct pksm_node *node);
 void pksm_shard_move(struct pksm_node *node, s16 nid);
 

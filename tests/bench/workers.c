@@ -165,8 +165,11 @@ static void count(const struct job *job)
 		mark_begin();
 		job->once(job);
 		mark_end(name, job->pages);
-		if (job->again)
-			job->again(job);
+		if (!job->again)
+			continue;
+		job->again(job);
+		/* What the last turn has left is not this one's work. */
+		engine_pass();
 	}
 }
 
