@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * copies.c - max_page_sharing: one content on several frames.
+ *
+ * A frame has at most that many mappings; a further one of the same content is a
+ * copy. The kernel calls contents that have copies chains (stable_node_chains), and
+ * their frames dups (stable_node_dups).
+ *
+ * group: module native
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+#define SHARING 4
+#define N (6 * SHARING)
+
+/* Memory that stays registered, so that there are passes to wait for. */
+static char *witness;
+
+static char *equal(uint64_t content, size_t pages)
+{
+	char *p = page_map(pages);
+
+	page_fill(p, pages, content);
+	page_register(p, pages);
+	return p;
+}
+
+static void chains(long want_chains, long want_dups, const char *what)
+{
+	tap_is(knob_get("stable_node_chains"), want_chains, "%s: chains", what);
+	tap_is(knob_get("stable_node_dups"), want_dups, "%s: dups", what);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Mappings of the frame that has most of them. */
+static size_t most(const char *p, size_t pages)
+{
+	unsigned long number[N];
+	size_t best = 0, run = 0;
+
+	frame_numbers_of(getpid(), p, pages, number);
+	qsort(number, pages, sizeof(*number), by_number);
+	for (size_t i = 0; i < pages; i++) {
+		run = i && number[i] == number[i - 1] ? run + 1 : 1;
+		best = run > best ? run : best;
+	}
+	return best;
+}
+
+static void test_limit(void)
+{
+	char *p = equal(2, N);
+
+	knob_settle();
+	tap_is(frame_distinct(p, N), N / SHARING, "%d equal pages: %d frames", N, N / SHARING);
+	tap_is(most(p, N), SHARING, "no frame has more mappings than allowed");
+	tap_ok(page_is(p, N, 2), "copies: every byte is right");
+	knob_counts(N / SHARING, N - N / SHARING, 1, 0, "copies");
+	chains(1, N / SHARING, "copies");
+
+	page_fill(p, 1, 3);
+	knob_settle();
+	knob_counts(N / SHARING, N - 1 - N / SHARING, 2, 0, "one has left");
+	page_fill(p, 1, 2);
+	knob_settle();
+	tap_is(frame_distinct(p, N), N / SHARING, "it has come back: to the frame with room");
+	knob_counts(N / SHARING, N - N / SHARING, 1, 0, "it has come back");
+	page_unmap(p, N);
+	knob_clear();
+}
+
+/* Frames die, and what is left is one frame that anybody can join. */
+static void test_prune(void)
+{
+	char *p = equal(4, N), *q;
+	unsigned long frame;
+	size_t i;
+
+	knob_settle();
+	chains(1, N / SHARING, "before");
+	frame = frame_number(p);
+	for (i = 0; i < N; i++)
+		if (frame_number(p + i * PAGE) != frame)
+			page_fill(p + i * PAGE, 1, 100 + i);
+	knob_settle();
+	knob_counts(1, SHARING - 1, 1 + N - SHARING, 0, "one frame is left");
+	if (knob_pksm())
+		chains(0, 0, "one frame is left");
+	for (i = 0; i < N; i++)
+		if (frame_number(p + i * PAGE) == frame)
+			break;
+	page_fill(p + i * PAGE, 1, 200);
+	q = equal(4, 1);
+	knob_settle();
+	tap_is(frame_number(q), frame, "and can be joined");
+	page_unmap(q, 1);
+	page_unmap(p, N);
+	knob_settle();
+	knob_counts(0, 0, 1, 0, "all have gone");
+	chains(0, 0, "all have gone");
+	knob_clear();
+}
+
+static void test_migrate(void)
+{
+	unsigned long before, after;
+	char *p;
+
+	if (!node_two()) {
+		tap_skip("one node", "a copy can be migrated");
+		return;
+	}
+	p = equal(5, N);
+	knob_settle();
+	for (size_t i = 0; i < N; i += 5) {
+		before = frame_number(p + i * PAGE);
+		tap_is(node_move(getpid(), p + i * PAGE), 0, "copy of page %zu moves", i);
+		after = frame_number(p + i * PAGE);
+		tap_is(frame_mapcount(after), SHARING, "with all who map it");
+		tap_ok(after != before, "to another frame");
+	}
+	tap_ok(page_is(p, N, 5), "migrated copies: every byte is right");
+	tap_is(frame_distinct(p, N), N / SHARING, "migrated copies: as many frames");
+	knob_counts(N / SHARING, N - N / SHARING, 1, 0, "migrated copies");
+	chains(1, N / SHARING, "migrated copies");
+	page_unmap(p, N);
+	knob_clear();
+}
+
+/* The limit can be changed only while nothing is merged. */
+static void test_change(void)
+{
+	char *p = equal(6, N);
+
+	knob_settle();
+	tap_is(knob_put("max_page_sharing", "8"), -EBUSY, "a new limit while pages are merged");
+	tap_is(knob_get("max_page_sharing"), SHARING, "changes nothing");
+	tap_is(knob_put("max_page_sharing", "4"), 0, "the same limit is no change");
+	tap_is(knob_put("max_page_sharing", "1"), -EINVAL, "a limit of one");
+	knob_clear();
+	tap_is(knob_put("max_page_sharing", "8"), 0, "a new limit when nothing is merged");
+	knob_settle();
+	tap_is(frame_distinct(p, N), N / 8, "it holds");
+	tap_is(most(p, N), 8, "it is used");
+	knob_counts(N / 8, N - N / 8, 1, 0, "another limit");
+	tap_ok(page_is(p, N, 6), "another limit: every byte is right");
+	page_unmap(p, N);
+	knob_clear();
+}
+
+int main(void)
+{
+	long was;
+
+	knob_begin();
+	was = knob_get("max_page_sharing");
+	knob_set("max_page_sharing", SHARING);
+	knob_set("stable_node_chains_prune_millisecs", 0);
+	witness = page_map(1);
+	page_fill(witness, 1, 1);
+	page_register(witness, 1);
+	test_limit();
+	test_prune();
+	test_migrate();
+	test_change();
+	knob_clear();
+	knob_set("max_page_sharing", was);
+	knob_set("stable_node_chains_prune_millisecs", 2000);
+	return tap_done();
+}
