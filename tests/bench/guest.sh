@@ -8,6 +8,7 @@ BOOTS=4
 # by_clock CPUS GUESTS: several CPUs, and what they do takes real time
 by_clock() {
 	clock=real
+	timeout=1200
 	smp=$1
 	repeat=$2
 	# So that spinlocks queue, as they do where there is no hypervisor.

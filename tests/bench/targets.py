@@ -20,9 +20,9 @@ TARGETS = [
     ("sparse.32768.unmerge", "pksm", "<=", 68756),
     ("contend.*.notouch-to-sep", "pksm", "<=", 1.2),
     ("workers.smp2.*.speedup", "pksm", ">=", 1.8),
-    ("workers.smp4.*.work", "pksm", "<=", 1.1),
+    ("workers.smp?.*.work", "pksm", "<=", 1.1),
     ("workers.smp4.*.waiting", "pksm", "<=", 2),
-    ("workers.smp4.*.spinning", "pksm", "<=", 2),
+    ("workers.smp?.*.spinning", "pksm", "<=", 2),
 ]
 
 # (name, figure, divided by figure, what it says)
@@ -33,9 +33,9 @@ DERIVED = [
     (f"scan.tail.{mib}.to-random", f"scan.tail.{mib}.steady",
      f"scan.random.{mib}.steady", "tail over random") for mib in (64, 256, 1024)
 ] + [
-    (f"workers.smp4.{job}.{n}.work", f"workers.smp4.{job}.{n}.instructions",
-     f"workers.smp4.{job}.1.instructions", f"{n} workers over 1")
-    for job in ("scan", "merge") for n in (4, 8)
+    (f"workers.smp{cpus}.{job}.{n}.work", f"workers.smp{cpus}.{job}.{n}.instructions",
+     f"workers.smp{cpus}.{job}.1.instructions", f"{n} workers over 1")
+    for cpus in (2, 4) for job in ("scan", "merge") for n in (2, 4, 8)
 ]
 
 # (name, figure of the built-in engine, times)
