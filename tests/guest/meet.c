@@ -26,8 +26,8 @@
 #define MANY 1000000
 #define FEW 8
 
-/* Passes after which all must be merged where a lookup meets a part of the copies. */
-#define PASSES_FEW 8
+/* Copies that one lookup meets: a page alone has one lookup in each pass. */
+#define LOOKED_AT 8
 
 static long workers, seconds = 10;
 static uint64_t seed;
@@ -139,13 +139,18 @@ static void test_arrival(int count, size_t pages, long sharing)
 	knob_clear();
 }
 
-/* Counters and frames say the same; returns whether all is merged. */
-static bool census(struct crowd *crowd, long sharing, bool last, const char *what)
+/*
+ * Counters and frames say the same; returns whether all is merged. Where there are
+ * many copies that may take as many passes as it takes to look at all of them.
+ */
+static bool census(struct crowd *crowd, long sharing, long passes, const char *what)
 {
 	struct crowd_census c;
 	long shared, unshared;
+	bool last;
 
 	crowd_count(crowd, sharing, &c);
+	last = sharing == MANY || passes > 2 + c.frames / LOOKED_AT;
 	unshared = c.pages - c.merged;
 	shared = c.frames - unshared;
 	if (!last && (c.apart || unshared > c.most))
@@ -169,7 +174,7 @@ static void settle(struct crowd *crowd, long sharing, const char *what)
 	knob_passes(1);
 	knob_passes(2);
 	knob_run(0);
-	while (!census(crowd, sharing, sharing == MANY || passes == PASSES_FEW, what)) {
+	while (!census(crowd, sharing, passes, what)) {
 		knob_run(1);
 		knob_passes(1);
 		knob_run(0);
@@ -276,6 +281,9 @@ int main(int argc, char **argv)
 	one = argc > 3 ? atol(argv[3]) : 0;
 	tap_diag("seed %llu, %ld seconds", (unsigned long long)seed, seconds);
 	for (i = 0; i < sizeof(number) / sizeof(*number); i++) {
+		/* Under every checker each takes two minutes. */
+		if (slow && !one && i % 2 == 0)
+			continue;
 		workers = one ? one : number[i];
 		test_workers();
 		if (one)
