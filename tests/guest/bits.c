@@ -24,9 +24,6 @@
 
 #define N 32
 
-/* Memory that stays registered, so that there are passes to wait for. */
-static char *witness;
-
 static const char loses[] = "the built-in engine of 6.12 loses it";
 
 static size_t count_bit(const char *p, size_t pages, uint64_t bit)
@@ -228,9 +225,7 @@ static void test_merge_watched(void)
 int main(void)
 {
 	knob_begin();
-	witness = page_map(1);
-	page_fill(witness, 1, 99);
-	page_register(witness, 1);
+	page_witness();
 	test_soft_dirty();
 	test_watch_merged();
 	test_merge_watched();

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,9 +17,6 @@
 
 #define SHARING 4
 #define N (6 * SHARING)
-
-/* Memory that stays registered, so that there are passes to wait for. */
-static char *witness;
 
 static char *equal(uint64_t content, size_t pages)
 {
@@ -37,24 +33,15 @@ static void chains(long want_chains, long want_dups, const char *what)
 	tap_is(knob_get("stable_node_dups"), want_dups, "%s: dups", what);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	unsigned long x = *(const unsigned long *)a, y = *(const unsigned long *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Mappings of the frame that has most of them. */
-static size_t most(const char *p, size_t pages)
+static long most(const char *p, size_t pages)
 {
-	unsigned long number[N];
-	size_t best = 0, run = 0;
+	long best = 0;
 
-	frame_numbers_of(getpid(), p, pages, number);
-	qsort(number, pages, sizeof(*number), by_number);
 	for (size_t i = 0; i < pages; i++) {
-		run = i && number[i] == number[i - 1] ? run + 1 : 1;
-		best = run > best ? run : best;
+		long count = frame_mapcount(frame_number(p + i * PAGE));
+
+		best = count > best ? count : best;
 	}
 	return best;
 }
@@ -168,9 +155,7 @@ int main(void)
 	was = knob_get("max_page_sharing");
 	knob_set("max_page_sharing", SHARING);
 	knob_set("stable_node_chains_prune_millisecs", 0);
-	witness = page_map(1);
-	page_fill(witness, 1, 1);
-	page_register(witness, 1);
+	page_witness();
 	test_limit();
 	test_prune();
 	test_migrate();

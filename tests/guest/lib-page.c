@@ -214,3 +214,17 @@ void page_unregister(void *addr, size_t pages)
 	if (madvise(addr, pages * PAGE, MADV_UNMERGEABLE))
 		tap_die("MADV_UNMERGEABLE: %s", strerror(errno));
 }
+
+/**
+ * page_witness() - one page that stays registered
+ *
+ * So that there are passes to wait for, whatever else comes and goes. It is like no
+ * other that the tests write.
+ */
+void page_witness(void)
+{
+	char *p = page_map(1);
+
+	page_fill(p, 1, 99);
+	page_register(p, 1);
+}

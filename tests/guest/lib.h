@@ -82,6 +82,7 @@ bool page_is_tail(const void *addr, size_t pages, uint64_t content,
 bool page_is_zero(const void *addr, size_t pages);
 void page_register(void *addr, size_t pages);
 void page_unregister(void *addr, size_t pages);
+void page_witness(void);
 
 /* lib-frame.c */
 /* Bits of a pagemap entry, as the kernel documents them. */

@@ -13,9 +13,6 @@
 
 #define N 32
 
-/* Memory that stays registered, so that there are passes to wait for. */
-static char *witness;
-
 /* The first half on node 0, the second half on node 1. */
 static char *spread(uint64_t content)
 {
@@ -124,9 +121,7 @@ int main(void)
 	}
 	knob_begin();
 	knob_set("merge_across_nodes", 0);
-	witness = page_map(1);
-	page_fill(witness, 1, 1);
-	page_register(witness, 1);
+	page_witness();
 	test_apart();
 	test_migrate();
 	test_together();

@@ -19,9 +19,6 @@
 
 #define N 32
 
-/* Memory that stays registered, so that there are passes to wait for. */
-static char *witness;
-
 static int pipe_of(int *to)
 {
 	int fd[2];
@@ -248,9 +245,7 @@ static void test_locked(void)
 int main(void)
 {
 	knob_begin();
-	witness = page_map(1);
-	page_fill(witness, 1, 99);
-	page_register(witness, 1);
+	page_witness();
 	test_splice();
 	test_first();
 	test_ring();

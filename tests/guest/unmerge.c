@@ -27,9 +27,6 @@
 /* Pages of each range in run=2: all sharers together stay below 256. */
 #define R 32
 
-/* Memory that stays registered, so that there are passes to wait for. */
-static char *witness;
-
 static char *merged(uint64_t content)
 {
 	char *p = page_map(N);
@@ -305,9 +302,7 @@ static void test_by_run(void)
 int main(void)
 {
 	knob_begin();
-	witness = page_map(1);
-	page_fill(witness, 1, 99);
-	page_register(witness, 1);
+	page_witness();
 	test_whole();
 	test_part();
 	test_bounds();

@@ -19,8 +19,6 @@
 
 #define N 64
 
-/* Memory that stays registered, so that there are passes to wait for. */
-static char *witness;
 static unsigned long zero_frame;
 
 static long own_zero_pages(void)
@@ -169,9 +167,7 @@ int main(void)
 	read_only = page_map(1);
 	tap_ok(page_is_zero(read_only, 1), "memory that was not written to is zero");
 	zero_frame = frame_number(read_only);
-	witness = page_map(1);
-	page_fill(witness, 1, 1);
-	page_register(witness, 1);
+	page_witness();
 	knob_set("use_zero_pages", 1);
 	test_write();
 	test_discard();
