@@ -46,7 +46,9 @@ tracers_off() {
 	rmdir $I
 }
 
+# The file is emptied here: the child may open it after the first look at it.
 bpf_on() {
+	: >/tmp/fentry.out
 	# shellcheck disable=SC2086
 	/t/bin/fentry $FUNCTIONS >/tmp/fentry.out 2>&1 &
 	bpf=$!
