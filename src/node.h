@@ -17,8 +17,8 @@
  * struct pksm_node - a merged page frame
  * @rb: node of the stable tree, unless @is_copy; shard lock
  * @copy: in the ring of copies of one hash; shard lock
- * @copies: further nodes of the same hash: one of the ring, where the next lookup
- *	begins; unless @is_copy; shard lock
+ * @copies: further nodes of the same hash: the first of the ring, which has those that
+ *	may have room before those that are @closed; unless @is_copy; shard lock
  * @hash: of the content; fixed
  * @pfn: the frame; changed by migration with both folios locked, read by all
  * @items: those who map the frame, &struct pksm_item.link; lock of the folio;
@@ -26,6 +26,8 @@
  * @sharers: items on @items that belong to a record (not orphans); likewise
  * @nid: NUMA node of its tree; shard lock
  * @is_copy: in the ring of the node that is in the tree; shard lock
+ * @closed: a lookup has met it without room, and it has not been renewed since;
+ *	where @is_copy; shard lock
  *
  * Alive as long as an item is linked to it. The frame's mapping points here;
  * no reference to the frame is held, so a node may be found whose frame is gone
@@ -43,6 +45,7 @@ struct pksm_node {
 	int sharers;
 	s16 nid;
 	bool is_copy;
+	bool closed;
 };
 
 int pksm_node_init(void);

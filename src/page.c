@@ -279,8 +279,11 @@ static enum pksm_outcome search(const struct pksm_visit *visit, struct pksm_side
 	for (i = 0; i < TRIES && again; i++) {
 		if (!pksm_shard_lookup(item, &query, &match) || match.busy)
 			return PKSM_CONTENDED;
-		if (!match.node && !match.other)
+		if (!match.node && !match.other && (!match.more || query.skip))
 			return outcome;
+		/* There was none with room among those that were looked at: the next ones. */
+		if (!match.node && !match.other)
+			continue;
 		result = try_match(visit, self, item, &query, &match, &again);
 		if (result == PKSM_JOINED || result == PKSM_PAIRED)
 			return result;

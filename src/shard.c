@@ -44,30 +44,23 @@ static void set_state(struct pksm_item *item, unsigned long state)
  * Of equal hashes the one that is claimed stands leftmost, then those that may be
  * matched, then those that are flagged.
  */
-static bool stands_left(const struct pksm_item *item, unsigned long flag,
-			const struct pksm_item *other)
+static bool stands_left(struct rb_node *node, const struct rb_node *before)
 {
+	const struct pksm_item *item = rb_entry(node, struct pksm_item, rb);
+	const struct pksm_item *other = rb_entry(before, struct pksm_item, rb);
+
 	if (item->hash != other->hash)
 		return item->hash < other->hash;
-	return !flag && !(pksm_item_state(other) & PKSM_ITEM_CLAIMED);
+	return !(pksm_item_state(item) & PKSM_ITEM_FLAGGED) &&
+	       !(pksm_item_state(other) & PKSM_ITEM_CLAIMED);
 }
 
 static void unstable_insert(struct pksm_item *item, unsigned long flag)
 {
 	unsigned int index = pksm_item_lock_index(item);
-	struct rb_root *root = &pksm_trees_at(index, item->nid)->unstable;
-	struct rb_node **link = &root->rb_node, *parent = NULL;
 
-	while (*link) {
-		parent = *link;
-		if (stands_left(item, flag, rb_entry(parent, struct pksm_item, rb)))
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&item->rb, parent, link);
-	rb_insert_color(&item->rb, root);
 	set_state(item, PKSM_ITEM_UNSTABLE | flag);
+	rb_add(&item->rb, &pksm_trees_at(index, item->nid)->unstable, stands_left);
 	pksm_count_add(PKSM_COUNT_UNSTABLE, 1);
 }
 
@@ -78,19 +71,17 @@ static void unstable_erase(struct pksm_item *item, unsigned long state)
 	pksm_count_add(PKSM_COUNT_UNSTABLE, -1);
 }
 
+static int compare(const void *hash, const struct rb_node *node)
+{
+	u64 key = *(const u64 *)hash, here = rb_entry(node, struct pksm_item, rb)->hash;
+
+	return key < here ? -1 : key > here;
+}
+
 /* The first of the entries that have this hash. */
 static struct rb_node *unstable_first(struct rb_root *root, u64 hash)
 {
-	struct rb_node *at = root->rb_node, *first = NULL;
-
-	while (at) {
-		u64 here = rb_entry(at, struct pksm_item, rb)->hash;
-
-		if (here == hash)
-			first = at;
-		at = here < hash ? at->rb_right : at->rb_left;
-	}
-	return first;
+	return rb_find_first(&hash, root, compare);
 }
 
 /* Those behind the first flagged one of a hash are flagged. */
@@ -120,7 +111,7 @@ static void unstable_claim(struct rb_root *root, u64 hash, bool flagged,
 		if (match->busy)
 			return;
 	}
-	match->more = n == PKSM_EQUAL_MAX;
+	match->more |= n == PKSM_EQUAL_MAX;
 	for (i = 0, at = first; i < n; i++) {
 		item = rb_entry(at, struct pksm_item, rb);
 		at = rb_next(at);

@@ -33,6 +33,19 @@ spinlock_t *pksm_stable_lock(const struct pksm_node *node)
 	return pksm_trees_lock(pksm_trees_index(node->hash));
 }
 
+static int compare(const void *hash, const struct rb_node *rb)
+{
+	u64 key = *(const u64 *)hash, here = rb_entry(rb, struct pksm_node, rb)->hash;
+
+	return key < here ? -1 : key > here;
+}
+
+static bool before(struct rb_node *rb, const struct rb_node *other)
+{
+	return rb_entry(rb, struct pksm_node, rb)->hash <
+	       rb_entry(other, struct pksm_node, rb)->hash;
+}
+
 /**
  * pksm_stable_find() - the node of a hash that is in the tree
  * @root: the tree
@@ -43,16 +56,7 @@ spinlock_t *pksm_stable_lock(const struct pksm_node *node)
  */
 struct pksm_node *pksm_stable_find(struct rb_root *root, u64 hash)
 {
-	struct rb_node *at = root->rb_node;
-
-	while (at) {
-		struct pksm_node *node = rb_entry(at, struct pksm_node, rb);
-
-		if (node->hash == hash)
-			return node;
-		at = node->hash < hash ? at->rb_right : at->rb_left;
-	}
-	return NULL;
+	return rb_entry_safe(rb_find(&hash, root, compare), struct pksm_node, rb);
 }
 
 /*
@@ -80,6 +84,36 @@ static struct pksm_node *next_copy(struct pksm_node *node)
 	return list_next_entry(node, copy);
 }
 
+/*
+ * Look at one node, and take it if it has room and is not to be passed over. Returns
+ * false when it has none.
+ */
+static bool has_room(struct pksm_node *node, unsigned int *skip, struct pksm_match *match)
+{
+	struct folio *folio = joinable(node);
+
+	if (!folio)
+		return false;
+	if (*skip) {
+		folio_put(folio);
+		(*skip)--;
+	} else {
+		match->node = node;
+		match->folio = folio;
+	}
+	return true;
+}
+
+/* A copy has no room: it goes to the others that have none, to the end of the ring. */
+static void close(struct pksm_node *first, struct pksm_node *copy)
+{
+	copy->closed = true;
+	if (first->copies == copy)
+		first->copies = next_copy(copy);
+	else
+		list_move_tail(&copy->copy, &first->copies->copy);
+}
+
 /**
  * pksm_stable_match() - a node of a hash that has room and a frame
  * @root: the tree
@@ -87,41 +121,33 @@ static struct pksm_node *next_copy(struct pksm_node *node)
  * @skip: nodes with room to be passed over
  * @match: node and folio are set, or more: there are copies that were not looked at
  *
- * The next lookup begins behind the full copies that this one met, so that a bounded
- * number of lookups meets all.
+ * A copy without room is not looked at again until it has some (pksm_stable_renew()),
+ * so the next lookup goes on where this one ends; and where all copies are full, that
+ * is seen at once.
  * Context: shard lock held, inside the gate.
  */
 void pksm_stable_match(struct rb_root *root, u64 hash, unsigned int skip,
 		       struct pksm_match *match)
 {
-	struct pksm_node *first = pksm_stable_find(root, hash), *node = first, *begin;
-	bool passing = true;
-	unsigned int i;
+	struct pksm_node *first = pksm_stable_find(root, hash), *copy, *next;
+	unsigned int i, passed = 0;
 
-	begin = first ? first->copies : NULL;
-	for (i = 0; node && i <= PKSM_EQUAL_MAX; i++) {
-		match->folio = joinable(node);
-		if (match->folio && !skip) {
-			match->node = node;
+	if (!first)
+		return;
+	has_room(first, &skip, match);
+	copy = first->copies;
+	for (i = 0; copy && !copy->closed && !match->node; i++, copy = next) {
+		if (passed && copy == first->copies)
 			return;
-		}
-		if (match->folio) {
-			folio_put(match->folio);
-			match->folio = NULL;
-			passing = false;
-			skip--;
-		}
-		if (node == first) {
-			node = begin;
-			continue;
-		}
-		node = next_copy(node);
-		if (passing)
-			first->copies = node;
-		if (node == begin)
+		match->more = i == PKSM_EQUAL_MAX;
+		if (match->more)
 			return;
+		next = next_copy(copy);
+		if (has_room(copy, &skip, match))
+			passed++;
+		else
+			close(first, copy);
 	}
-	match->more = node;
 }
 
 static void copies_count(const struct pksm_node *first, long sign)
@@ -136,11 +162,11 @@ static void insert(struct pksm_node *node, s16 nid)
 {
 	struct rb_root *root = &pksm_trees_at(pksm_trees_index(node->hash), nid)->stable;
 	struct pksm_node *first = pksm_stable_find(root, node->hash);
-	struct rb_node **link = &root->rb_node, *parent = NULL;
 
 	node->nid = nid;
 	node->copies = NULL;
 	node->is_copy = first;
+	node->closed = false;
 	if (first) {
 		INIT_LIST_HEAD(&node->copy);
 		if (first->copies)
@@ -149,15 +175,7 @@ static void insert(struct pksm_node *node, s16 nid)
 		copies_count(first, 1);
 		return;
 	}
-	while (*link) {
-		parent = *link;
-		if (node->hash < rb_entry(parent, struct pksm_node, rb)->hash)
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&node->rb, parent, link);
-	rb_insert_color(&node->rb, root);
+	rb_add(&node->rb, root, before);
 }
 
 /* Take a copy out of the ring; returns where the ring goes on, NULL when it is empty. */
@@ -223,7 +241,7 @@ void pksm_stable_erase(struct pksm_node *node)
  * @node: the node
  * @root: the tree that it is in
  *
- * The next lookup begins with it; those that were to be looked at next come behind it.
+ * The next lookup looks at it before all other copies.
  * Context: shard lock of the node held.
  */
 void pksm_stable_renew(struct pksm_node *node, struct rb_root *root)
@@ -237,6 +255,7 @@ void pksm_stable_renew(struct pksm_node *node, struct rb_root *root)
 	if (first->copies != node)
 		list_move_tail(&node->copy, &first->copies->copy);
 	first->copies = node;
+	node->closed = false;
 }
 
 static void forget(struct pksm_node *node, unsigned long start, unsigned long end)

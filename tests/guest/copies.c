@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib.h"
@@ -147,6 +148,67 @@ static void test_change(void)
 	knob_clear();
 }
 
+/* More copies than one lookup looks at. */
+#define FRAMES 24
+#define MANY (FRAMES * SHARING)
+
+/* The first page of each frame leaves it, but for that frame (or only there). */
+static void leave(char *p, const unsigned long *frame, unsigned long which, bool only)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		bool there = frame[i] == which, first = true;
+
+		for (size_t j = 0; j < i; j++)
+			first = first && frame[j] != frame[i];
+		if (first && there == only)
+			page_fill(p + i * PAGE, 1, 300 + i);
+	}
+	knob_settle();
+}
+
+static int body(struct child *c, void *arg)
+{
+	(void)arg;
+	child_report(c);
+	child_wait(c);
+	return 0;
+}
+
+/*
+ * One frame has had room for longest; a child fills all the others, but no lookup has
+ * seen them full yet. The next page finds its way past them, and need not wait until
+ * something else happens to that content.
+ */
+static void test_last(void)
+{
+	unsigned long frame[MANY];
+	struct child c;
+	char *p, *q;
+	size_t i;
+
+	p = equal(7, MANY);
+	knob_settle();
+	tap_is(frame_distinct(p, MANY), FRAMES, "%d equal pages: %d frames", MANY, FRAMES);
+	for (i = 0; i < MANY; i++)
+		frame[i] = frame_number(p + i * PAGE);
+	leave(p, frame, frame[MANY - 1], true);
+	leave(p, frame, frame[MANY - 1], false);
+	for (i = 0; i < MANY; i++)
+		if (frame[i] == frame[MANY - 1])
+			madvise(p + i * PAGE, PAGE, MADV_DONTFORK);
+	child_start(&c, body, NULL);
+	child_done(&c);
+	knob_settle();
+	tap_is(frame_mapcount(frame[MANY - 1]), SHARING - 1, "one frame has room");
+	q = equal(7, 1);
+	knob_settle();
+	tap_is(frame_number(q), frame[MANY - 1], "a page behind full copies finds it");
+	tap_is(child_join(&c), 0, "the child ends");
+	page_unmap(q, 1);
+	page_unmap(p, MANY);
+	knob_clear();
+}
+
 int main(void)
 {
 	long was;
@@ -160,6 +222,8 @@ int main(void)
 	test_prune();
 	test_migrate();
 	test_change();
+	knob_set("max_page_sharing", SHARING);
+	test_last();
 	knob_clear();
 	knob_set("max_page_sharing", was);
 	knob_set("stable_node_chains_prune_millisecs", 2000);

@@ -26,9 +26,6 @@
 #define MANY 1000000
 #define FEW 8
 
-/* Copies that one lookup meets: a page alone has one lookup in each pass. */
-#define LOOKED_AT 8
-
 static long workers, seconds = 10;
 static uint64_t seed;
 static bool slow;
@@ -139,49 +136,30 @@ static void test_arrival(int count, size_t pages, long sharing)
 	knob_clear();
 }
 
-/*
- * Counters and frames say the same; returns whether all is merged. Where there are
- * many copies that may take as many passes as it takes to look at all of them.
- */
-static bool census(struct crowd *crowd, long sharing, long passes, const char *what)
+/* Counters and frames say the same, and all is merged. */
+static void census(struct crowd *crowd, long sharing, const char *what)
 {
 	struct crowd_census c;
 	long shared, unshared;
-	bool last;
 
 	crowd_count(crowd, sharing, &c);
-	last = sharing == MANY || passes > 2 + c.frames / LOOKED_AT;
 	unshared = c.pages - c.merged;
 	shared = c.frames - unshared;
-	if (!last && (c.apart || unshared > c.most))
-		return false;
 	knob_counts(shared, c.merged - shared, unshared, 0, what);
-	if (c.apart || unshared > c.most)
-		tap_diag("  pages %ld frames %ld merged %ld; contents of one page %ld, apart %ld",
-			 c.pages, c.frames, c.merged, c.single, c.apart);
 	tap_is(c.apart, 0, "%s: each content has one frame", what);
-	tap_ok(unshared <= c.most, "%s: nothing is left that could be merged (%ld, %ld)", what,
-	       unshared, c.most);
-	return true;
+	if (!tap_ok(unshared <= c.most, "%s: nothing is left that could be merged (%ld, %ld)",
+		    what, unshared, c.most))
+		tap_diag("pages %ld frames %ld merged %ld; contents of one page %ld, apart %ld",
+			 c.pages, c.frames, c.merged, c.single, c.apart);
 }
 
-/* Passes until all is merged: two with a lookup that meets all copies. */
+/* Two passes; the one under way has begun before the last change. */
 static void settle(struct crowd *crowd, long sharing, const char *what)
 {
-	long passes = 2;
-
-	/* The pass under way has begun before the last change. */
 	knob_passes(1);
 	knob_passes(2);
 	knob_run(0);
-	while (!census(crowd, sharing, passes, what)) {
-		knob_run(1);
-		knob_passes(1);
-		knob_run(0);
-		passes++;
-	}
-	if (passes > 2)
-		tap_diag("%s: after %ld passes", what, passes);
+	census(crowd, sharing, what);
 }
 
 /*
