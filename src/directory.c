@@ -169,21 +169,16 @@ static void leaf_free(struct pksm_mm *space, struct leaf *leaf)
 	kfree(leaf);
 }
 
+static bool before(struct rb_node *node, const struct rb_node *other)
+{
+	return start_of(leaf_of(node)->entry[0]) <
+	       start_of(rb_entry(other, struct leaf, rb)->entry[0]);
+}
+
 /* Let a leaf with entries take part. */
 static void leaf_link(struct pksm_mm *space, struct leaf *leaf)
 {
-	struct rb_node **link = &space->ranges.rb_node, *parent = NULL;
-	unsigned long start = start_of(leaf->entry[0]);
-
-	while (*link) {
-		parent = *link;
-		if (start < start_of(leaf_of(parent)->entry[0]))
-			link = &parent->rb_left;
-		else
-			link = &parent->rb_right;
-	}
-	rb_link_node(&leaf->rb, parent, link);
-	rb_insert_color(&leaf->rb, &space->ranges);
+	rb_add(&leaf->rb, &space->ranges, before);
 }
 
 /* Put @leaf's entries into a block for @nr of them; NULL when there is no memory. */

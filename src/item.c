@@ -65,20 +65,14 @@ struct pksm_item *pksm_item_alloc(struct pksm_mm *space, unsigned long addr)
 	return item;
 }
 
-static void free_bytes(struct pksm_item *item)
-{
-	pksm_count_add(PKSM_COUNT_BYTES, -(long)sizeof(*item));
-	kmem_cache_free(cache, item);
-}
-
 /**
  * pksm_item_free() - free an item that is in no tree and on no list
  * @item: the item; its space is still referenced, or is the reaper's
  */
 void pksm_item_free(struct pksm_item *item)
 {
-	atomic_long_sub(sizeof(*item), &item->space->bytes);
-	free_bytes(item);
+	pksm_space_bytes_add(item->space, -(long)sizeof(*item));
+	kmem_cache_free(cache, item);
 }
 
 /**
@@ -314,7 +308,8 @@ bool pksm_item_orphans_sweep(void)
 	for (; item; item = next) {
 		next = item->orphan;
 		if (!pksm_gate_wanted() && detach(item)) {
-			free_bytes(item);
+			pksm_count_add(PKSM_COUNT_BYTES, -(long)sizeof(*item));
+			kmem_cache_free(cache, item);
 			continue;
 		}
 		item->orphan = stay;
