@@ -202,7 +202,8 @@ bool pksm_shard_lookup(struct pksm_item *item, const struct pksm_query *query,
 	item->nid = query->nid;
 	item->pfn = query->pfn;
 	pksm_stable_match(&at->stable, item->hash, query->skip, match);
-	if (!match->node)
+	/* Not before all merged pages of this content were looked at. */
+	if (!match->node && (!match->more || query->skip))
 		unstable_claim(&at->unstable, item->hash, query->flagged || query->skip, match);
 	if (match->node || match->other) {
 		set_state(item, PKSM_ITEM_CLAIMED);

@@ -3,10 +3,11 @@
  * lib.h - what the guest tests of the engine share.
  *
  * Rooms: lib-tap.c (verdict lines), lib-knob.c (files of
- * /sys/kernel/mm/ksm), lib-page.c (memory with known bytes), lib-frame.c
- * (which frame is behind an address), lib-node.c (which node it is on),
- * lib-child.c (processes that take steps on demand), lib-file.c (small files
- * of /proc and /sys), lib-swap.c (swap, and pages that go there),
+ * /sys/kernel/mm/ksm), lib-page.c (memory with known bytes), lib-huge.c (made
+ * of huge pages), lib-frame.c (which frame is behind an address), lib-node.c
+ * (which node it is on), lib-child.c (processes that take steps on demand),
+ * lib-file.c (small files of /proc and /sys), lib-swap.c (swap, and pages that
+ * go there),
  * lib-ring.c (pages that the kernel has pinned), lib-model.c (memory and what
  * its owner knows of it), lib-module.c (modules and the kernel's log),
  * lib-thread.c (threads of the engine).
@@ -26,6 +27,7 @@
 #define PAGE 4096UL
 /* Bytes in a huge page of it. */
 #define HUGE_PAGE (512 * PAGE)
+#define HUGE_PARTS (HUGE_PAGE / PAGE)
 
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
@@ -83,6 +85,10 @@ bool page_is_zero(const void *addr, size_t pages);
 void page_register(void *addr, size_t pages);
 void page_unregister(void *addr, size_t pages);
 void page_witness(void);
+
+/* lib-huge.c */
+char *huge_map(size_t count, char **base, size_t *length);
+long huge_kb(const char *p, size_t count);
 
 /* lib-frame.c */
 /* Bits of a pagemap entry, as the kernel documents them. */
