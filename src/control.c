@@ -29,6 +29,7 @@ struct pksm_tunables pksm_tunables = {
 	.pages_to_scan = 100,
 	.sleep_millisecs = 20,
 	.max_page_sharing = 256,
+	.huge_min_matches = 1,
 	.merge_across_nodes = 1,
 	.smart_scan = true,
 	.stable_node_chains_prune_millisecs = 2000,

@@ -21,6 +21,7 @@
 #include "counter.h"
 #include "knob.h"
 #include "pass.h"
+#include "record.h"
 #include "tunable.h"
 #include "worker.h"
 
@@ -257,8 +258,20 @@ static int store_workers(const struct pksm_knob *knob, const char *text)
 	return pksm_control_workers_set(workers);
 }
 
-/* The file that the built-in engine does not have. */
+static int store_huge(const struct pksm_knob *knob, const char *text)
+{
+	unsigned int parts;
+
+	if (kstrtouint(text, 10, &parts) || !parts || parts > PKSM_RANGE_PAGES)
+		return -EINVAL;
+	WRITE_ONCE(*knob->number, parts);
+	return 0;
+}
+
+/* The files that the built-in engine does not have. */
 const struct pksm_knob pksm_knob_workers = { "workers", show_workers, store_workers };
+const struct pksm_knob pksm_knob_huge = { "huge_min_matches", show_number, store_huge,
+					  { .number = &pksm_tunables.huge_min_matches } };
 
 #define SETTING(field, by_show, by_store, member) \
 	{ #field, by_show, by_store, { .member = &pksm_tunables.field } }

@@ -32,6 +32,7 @@ struct pksm_knob {
 };
 
 extern const struct pksm_knob pksm_knob_workers;
+extern const struct pksm_knob pksm_knob_huge;
 
 const struct pksm_knob *pksm_knob_find(const char *name);
 

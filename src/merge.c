@@ -42,9 +42,9 @@ static enum pksm_outcome why_held(struct folio *folio)
 
 /**
  * pksm_side_lock() - make a page ready to be merged
- * @side: @vma, @addr and @page set
+ * @side: @vma, @addr, @page and @whole set
  *
- * Locks the folio and splits it if it is large. The reference that the caller
+ * Locks the folio and splits it if it is large and may be split. The reference that the caller
  * holds has to be the only one, or the split fails.
  * Context: does not wait for locks; a split may sleep.
  * Return: PKSM_MERGED when the side is locked, also if it was before; otherwise
@@ -64,6 +64,8 @@ enum pksm_outcome pksm_side_lock(struct pksm_side *side)
 		why = PKSM_GONE;
 	else if (PageHWPoison(side->page))
 		why = PKSM_POISONED;
+	else if (side->whole && folio_test_pmd_mappable(folio))
+		why = PKSM_KEPT;
 	else if (folio_test_large(folio) && split_huge_page(side->page))
 		why = why_held(folio);
 	if (why != PKSM_MERGED) {

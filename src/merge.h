@@ -18,6 +18,7 @@ struct vm_area_struct;
  * @vma: held
  * @addr: where the page is mapped
  * @page: a reference is held
+ * @whole: if it is part of a huge page, that is not to be split
  * @locked: its folio is locked, small, and was anonymous when that was done
  * @pte: the entry, write-protected, once that was done
  */
@@ -25,6 +26,7 @@ struct pksm_side {
 	struct vm_area_struct *vma;
 	unsigned long addr;
 	struct page *page;
+	bool whole;
 	bool locked;
 	pte_t pte;
 };

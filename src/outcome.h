@@ -24,6 +24,7 @@
 	X(BUSY, "busy")				\
 	X(CONTENDED, "contended")		\
 	X(PINNED, "pinned")			\
+	X(KEPT, "kept")				\
 	X(DIFFERENT, "different")		\
 	X(FULL, "full")				\
 	X(NOMEM, "nomem")
@@ -39,7 +40,8 @@
  * longer mapped there. UNFIT: not a kind of page that can be merged. POISONED:
  * hardware poison. BUSY: a lock was not to be had, or somebody had a reference for the
  * moment. CONTENDED: another worker is at this page or this content. PINNED: the page
- * is pinned (get_user_pages()). DIFFERENT: equal hash, different bytes. FULL: what was
+ * is pinned (get_user_pages()). KEPT: a huge page with too few matches to be split for
+ * them. DIFFERENT: equal hash, different bytes. FULL: what was
  * found was filled by others first: looked up again. NOMEM: no memory for a record or
  * a node.
  */

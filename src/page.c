@@ -98,6 +98,16 @@ static bool lock_merged(struct folio *folio, const struct pksm_visit *visit)
 	return false;
 }
 
+/*
+ * An item was attached. A node that nobody shares is passed over by lookups while
+ * nobody maps its frame either, a child's page that is being migrated say.
+ */
+static void renew_first(struct pksm_node *node)
+{
+	if (node->sharers == 1)
+		pksm_shard_renew(node);
+}
+
 /* Step 1: the page is merged. */
 static enum pksm_outcome visit_merged(const struct pksm_visit *visit,
 				      const struct pksm_entry *entry, u64 *record)
@@ -110,11 +120,12 @@ static enum pksm_outcome visit_merged(const struct pksm_visit *visit,
 	struct page *page;
 
 	item = pksm_record_item(*record);
-	if (pksm_item_on(item, entry->node))
-		return PKSM_MERGED;
 	/* Whoever merges it is about to put it on the list. */
 	if (item && (pksm_item_state(item) & PKSM_ITEM_CLAIMED))
 		return PKSM_CONTENDED;
+	/* It has, just now. */
+	if (pksm_item_on(item, entry->node))
+		return PKSM_MERGED;
 	forget(record);
 	item = pksm_item_alloc(visit->hold->space, entry->addr);
 	if (!item)
@@ -134,9 +145,7 @@ static enum pksm_outcome visit_merged(const struct pksm_visit *visit,
 		pksm_item_attach(item, node, folio, vma->anon_vma,
 				 pksm_mm_index(vma, entry->addr));
 		*record = pksm_record_of(item, PKSM_RECORD_FRESH);
-		/* Lookups pass over a node that nobody shares. */
-		if (node->sharers == 1)
-			pksm_shard_renew(node);
+		renew_first(node);
 		result = PKSM_ADOPTED;
 	}
 	folio_unlock(folio);
@@ -231,6 +240,7 @@ static enum pksm_outcome join(const struct pksm_visit *visit, struct pksm_side *
 		pksm_item_attach(item, node, folio, vma->anon_vma,
 				 pksm_mm_index(vma, self->addr));
 		pksm_shard_settle(item);
+		renew_first(node);
 	}
 out_unlock:
 	folio_unlock(folio);
@@ -269,7 +279,8 @@ static enum pksm_outcome search(const struct pksm_visit *visit, struct pksm_side
 	struct pksm_query query = {
 		.nid = pksm_pair_nid(self->page),
 		.pfn = page_to_pfn(self->page),
-		.flagged = visit->again,
+		/* Parts of huge pages that are kept are flagged, and are matches all the same. */
+		.flagged = visit->again || visit->whole,
 	};
 	enum pksm_outcome result, outcome = PKSM_WAITING;
 	struct pksm_match match;
@@ -291,6 +302,8 @@ static enum pksm_outcome search(const struct pksm_visit *visit, struct pksm_side
 		pksm_shard_unclaim(item, result != PKSM_RESTING && (!again || i + 1 == TRIES));
 		if (!again)
 			return result;
+		if (result == PKSM_KEPT)
+			query.flagged = false;
 		if (pksm_page_transient(result))
 			outcome = result;
 	}
@@ -318,24 +331,25 @@ static enum pksm_outcome climb(const struct pksm_visit *visit, struct pksm_side 
 			       u64 *record, enum pksm_outcome known, const struct pksm_past *past)
 {
 	u64 hash = pksm_content_hash(self->page);
-	enum pksm_outcome result;
+	enum pksm_outcome result, merge = PKSM_GONE;
 	struct pksm_item *item;
 
 	if (!past->mask || (hash & past->mask) != past->hash)
 		return changed(record, hash);
 	if (hash == pksm_content_zero_hash() && READ_ONCE(pksm_tunables.use_zero_pages)) {
-		result = pksm_side_lock(self);
-		if (result == PKSM_MERGED)
-			result = pksm_merge_zero(self);
-		if (result == PKSM_ZERO)
+		merge = pksm_side_lock(self);
+		if (merge == PKSM_MERGED)
+			merge = pksm_merge_zero(self);
+		if (merge == PKSM_ZERO)
 			forget(record);
-		if (result == PKSM_ZERO || pksm_page_transient(result))
-			return result;
+		if (merge == PKSM_ZERO || pksm_page_transient(merge))
+			return merge;
 	}
 	if (known == PKSM_RESTING && !visit->again)
-		return PKSM_RESTING;
+		return merge == PKSM_KEPT ? PKSM_KEPT : PKSM_RESTING;
 	item = item_for(visit->hold, self->addr, record, hash);
-	return item ? search(visit, self, item) : PKSM_NOMEM;
+	result = item ? search(visit, self, item) : PKSM_NOMEM;
+	return merge == PKSM_KEPT && result == PKSM_WAITING ? PKSM_KEPT : result;
 }
 
 /* Has somebody claimed a page in the tree, or tried to, while it was looked at? */
@@ -360,7 +374,7 @@ enum pksm_outcome pksm_page_visit(const struct pksm_visit *visit, const struct p
 				  u64 *record)
 {
 	struct vm_area_struct *vma = visit->hold->vma;
-	struct pksm_side self = { .vma = vma, .addr = entry->addr };
+	struct pksm_side self = { .vma = vma, .addr = entry->addr, .whole = visit->whole };
 	enum pksm_outcome known, result;
 	struct pksm_past past;
 

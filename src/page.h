@@ -19,12 +19,14 @@ struct pksm_hold;
  * @gone: for pages given up, pksm_side_end()
  * @smart: those that were visited in vain before may be skipped
  * @again: not for the first time in this pass: what is only busy is waited for
+ * @whole: a huge page is not to be split
  */
 struct pksm_visit {
 	const struct pksm_hold *hold;
 	struct folio_batch *gone;
 	bool smart;
 	bool again;
+	bool whole;
 };
 
 enum pksm_outcome pksm_page_visit(const struct pksm_visit *visit, const struct pksm_entry *entry,

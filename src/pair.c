@@ -153,7 +153,11 @@ enum pksm_outcome pksm_pair(const struct pksm_hold *hold, struct pksm_side *self
 			    struct folio_batch *gone)
 {
 	struct pksm_mm *space = other->space;
-	struct pksm_side side = { .addr = pksm_item_addr(other) };
+	/* Whether a huge page is split for its matches is found out on a visit of its own. */
+	struct pksm_side side = {
+		.addr = pksm_item_addr(other),
+		.whole = READ_ONCE(pksm_tunables.huge_min_matches) > 1,
+	};
 	struct pksm_hold reached = { };
 	enum pksm_outcome result;
 	bool same = space == hold->space;
@@ -178,9 +182,10 @@ out:
 	 * If it is the other's fault, it has to be visited before it is matched again:
 	 * a page that cannot be merged would keep all its equals from each other. If it
 	 * is ours, nothing changes for the other, or a page of ours that cannot be
-	 * merged would do the same.
+	 * merged would do the same. But if ours is kept whole the other may be part of
+	 * a huge page too, and has to count its own matches.
 	 */
-	if (result != PKSM_PAIRED && !pksm_shard_unclaim(other, *blame))
+	if (result != PKSM_PAIRED && !pksm_shard_unclaim(other, *blame || result == PKSM_KEPT))
 		pksm_item_free(other);
 	pksm_space_put(space);
 	return result;

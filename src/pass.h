@@ -29,6 +29,8 @@ struct pksm_share;
  * @progress: a page of @again was done with in this round
  * @busy: a page met since there was progress was busy, and may not be in a moment
  * @contended: one was contended, and will not be in a moment
+ * @kept: parts of a huge page that have a match, by page of the range
+ * @split: these are enough, it is split
  */
 struct pksm_claim {
 	struct pksm_mm *space;
@@ -44,6 +46,8 @@ struct pksm_claim {
 	bool progress;
 	bool busy;
 	bool contended;
+	bool split;
+	DECLARE_BITMAP(kept, PKSM_RANGE_PAGES);
 };
 
 /**

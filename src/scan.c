@@ -64,7 +64,9 @@ static bool visit(struct pksm_scan *scan, struct pksm_claim *claim,
 	scan->outcome[outcome]++;
 	if (!noteworthy(outcome))
 		return false;
-	if (pksm_page_transient(outcome)) {
+	if (outcome == PKSM_KEPT) {
+		__set_bit(index, claim->kept);
+	} else if (pksm_page_transient(outcome)) {
 		__set_bit(index, claim->again);
 		claim->busy |= outcome == PKSM_BUSY;
 		claim->contended |= outcome == PKSM_CONTENDED;
@@ -108,6 +110,7 @@ static void scan_vma(struct pksm_scan *scan, struct pksm_claim *claim,
 		.gone = &scan->gone,
 		.again = claim->round,
 		.smart = !claim->round && READ_ONCE(pksm_tunables.smart_scan),
+		.whole = !claim->split && READ_ONCE(pksm_tunables.huge_min_matches) > 1,
 	};
 	unsigned long start = claim->at, stop;
 	unsigned int nr, i, hint = 0;
@@ -147,7 +150,7 @@ static void skip_hole(struct pksm_claim *claim)
 /*
  * A round is over. What failed for a reason that passes is visited again: at once as
  * long as that helps and a few times more, and if somebody was in the way, also a
- * little later.
+ * little later. So is what a huge page was kept whole for, when that is enough by now.
  */
 static enum pksm_scan_step next_round(struct pksm_claim *claim)
 {
@@ -155,6 +158,11 @@ static enum pksm_scan_step next_round(struct pksm_claim *claim)
 			      claim->busy ? ROUNDS_MAX : ROUNDS_NOW;
 	bool now = claim->progress;
 
+	if (!claim->split && bitmap_weight(claim->kept, PKSM_RANGE_PAGES) >=
+	    READ_ONCE(pksm_tunables.huge_min_matches)) {
+		claim->split = true;
+		bitmap_or(claim->again, claim->again, claim->kept, PKSM_RANGE_PAGES);
+	}
 	if (bitmap_empty(claim->again, PKSM_RANGE_PAGES))
 		return PKSM_SCAN_DONE;
 	if (!now && ++claim->round >= rounds)

@@ -101,39 +101,64 @@ static ssize_t store(struct kobject *kobj, struct kobj_attribute *attr,
 	return ret;
 }
 
-/* Our own file is there, and not about to go. Changed under handover. */
-static bool new_group_added;
+/* Our own files are there, and not about to go. Changed under handover. */
+static bool own_group_added;
 
-/* A file of ours; it is there only while the answers are ours, or about to be. */
-static ssize_t workers_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+/**
+ * struct own_file - a file of ours
+ * @attr: what the kernel knows of it
+ * @knob: what it says and takes
+ *
+ * It is there only while the answers are ours, or about to be.
+ */
+struct own_file {
+	struct kobj_attribute attr;
+	const struct pksm_knob *knob;
+};
+
+static const struct pksm_knob *own_knob(struct kobj_attribute *attr)
 {
+	return container_of(attr, struct own_file, attr)->knob;
+}
+
+static ssize_t own_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	const struct pksm_knob *knob = own_knob(attr);
 	ssize_t ret;
 
 	this_cpu_inc(inside);
-	ret = pksm_knob_workers.show(&pksm_knob_workers, buf);
+	ret = knob->show(knob, buf);
 	this_cpu_dec(inside);
 	return ret;
 }
 
-static ssize_t workers_store(struct kobject *kobj, struct kobj_attribute *attr,
-			     const char *buf, size_t count)
+static ssize_t own_store(struct kobject *kobj, struct kobj_attribute *attr,
+			 const char *buf, size_t count)
 {
+	const struct pksm_knob *knob = own_knob(attr);
 	ssize_t ret = -ERESTARTSYS;
 
 	this_cpu_inc(inside);
 	if (!down_read_interruptible(&handover)) {
 		ret = -ENODEV;
-		if (ours && new_group_added)
-			ret = pksm_knob_workers.store(&pksm_knob_workers, buf);
+		if (ours && own_group_added)
+			ret = knob->store(knob, buf);
 		up_read(&handover);
 	}
 	this_cpu_dec(inside);
 	return ret ? ret : count;
 }
 
-static struct kobj_attribute workers_file = __ATTR_RW(workers);
-static struct attribute *new_files[] = { &workers_file.attr, NULL };
-static const struct attribute_group new_group = { .name = "ksm", .attrs = new_files };
+static struct own_file own_workers = {
+	__ATTR(workers, 0644, own_show, own_store), &pksm_knob_workers,
+};
+
+static struct own_file own_huge = {
+	__ATTR(huge_min_matches, 0644, own_show, own_store), &pksm_knob_huge,
+};
+
+static struct attribute *own_attrs[] = { &own_workers.attr.attr, &own_huge.attr.attr, NULL };
+static const struct attribute_group own_group = { .name = "ksm", .attrs = own_attrs };
 
 /* How long a removal waits for those who list the folder, at most. */
 #define LISTED_MS 5000
@@ -156,27 +181,27 @@ static bool folder_lock(struct inode *folder)
 }
 
 /*
- * Takes our own file away. The kernel sends a reader of the folder who stands at
+ * Takes our own files away. The kernel sends a reader of the folder who stands at
  * a file that goes past its neighbour (kernfs_dir_next_pos(), 6.12), and a file of
  * the kernel's own would be missing in that list: so nobody stands anywhere. That
  * holds for the superblock of sysfs that this thread sees; those of other network
  * namespaces have inodes of their own.
  */
-static void new_group_remove(void)
+static void own_group_remove(void)
 {
 	bool locked = false, found;
 	struct path path;
 
-	if (!new_group_added)
+	if (!own_group_added)
 		return;
 	/* A write that is under way can take long; with the folder locked all would wait. */
 	down_write(&handover);
-	new_group_added = false;
+	own_group_added = false;
 	up_write(&handover);
 	found = !kern_path("/sys/kernel/mm/ksm", LOOKUP_DIRECTORY, &path);
 	if (found && path.dentry->d_sb->s_magic == SYSFS_MAGIC)
 		locked = folder_lock(d_inode(path.dentry));
-	sysfs_unmerge_group(*pksm_data_mm_kobj, &new_group);
+	sysfs_unmerge_group(*pksm_data_mm_kobj, &own_group);
 	if (locked)
 		inode_unlock(d_inode(path.dentry));
 	if (found)
@@ -214,11 +239,11 @@ int pksm_sysfs_attach(void)
 	int err = match();
 
 	if (!err)
-		err = sysfs_merge_group(*pksm_data_mm_kobj, &new_group);
+		err = sysfs_merge_group(*pksm_data_mm_kobj, &own_group);
 	if (err)
 		return err;
 	down_write(&handover);
-	new_group_added = true;
+	own_group_added = true;
 	for (size_t i = 0; i < pksm_builtin_count; i++) {
 		const struct pksm_builtin_file *file = &pksm_builtin_files[i];
 
@@ -245,15 +270,15 @@ void pksm_sysfs_open(void)
 /**
  * pksm_sysfs_close() - make writers wait again
  *
- * On return no write is under way, and our own file is gone: its going waits for
- * its writers, which wait for the handover.
+ * On return no write is under way, and our own files are gone: their going waits for
+ * their writers, which wait for the handover.
  *
  * Context: unloading the module, as the first step. Sleeps as long as a write
  * takes, and for LISTED_MS at most for those who list the folder.
  */
 void pksm_sysfs_close(void)
 {
-	new_group_remove();
+	own_group_remove();
 	down_write(&handover);
 }
 
@@ -276,6 +301,6 @@ void pksm_sysfs_detach(void)
 		WRITE_ONCE(file->attr->store, file->store);
 	}
 	up_write(&handover);
-	new_group_remove();
+	own_group_remove();
 	pksm_inside_drain(&inside);
 }

@@ -25,6 +25,7 @@
  * @advisor_min_pages_to_scan: what the advisor starts from
  * @advisor_max_pages_to_scan: most that the advisor may choose
  * @advisor_target_scan_time: wanted length of a pass, in seconds
+ * @huge_min_matches: parts of a huge page that must have a match before it is split
  */
 struct pksm_tunables {
 	unsigned int pages_to_scan;
@@ -39,6 +40,7 @@ struct pksm_tunables {
 	unsigned long advisor_min_pages_to_scan;
 	unsigned long advisor_max_pages_to_scan;
 	unsigned long advisor_target_scan_time;
+	unsigned int huge_min_matches;
 };
 
 extern struct pksm_tunables pksm_tunables;
