@@ -5,7 +5,7 @@
  *	workers CPUS		rates, by the clock
  *	workers count CPUS	each once, for the counters of plugin/count.c
  *
- * "scan" is a pass over unique pages that rest; "merge" lasts from the
+ * "scan" is passes over unique pages that rest; "merge" lasts from the
  * registration of pages that are there four times until 99 percent of what can
  * go has gone. The numbers of threads are tried in turn, several times, so that
  * what else the host does meets all of them.
@@ -24,6 +24,7 @@
 /* Enough that beginning a pass and seeing its end do not weigh. */
 #define SCANNED (512UL << 8)
 #define MERGED (256UL << 8)
+#define PASSES 4
 /* Counted, that is not time; and one part does. */
 #define COUNTED_PART 4
 
@@ -37,7 +38,7 @@ struct effort {
 
 struct job {
 	const char *name;
-	size_t pages;
+	size_t pages, passes;
 	void (*once)(const struct job *job);
 	void (*again)(const struct job *job);
 };
@@ -48,7 +49,8 @@ static const long *counts;
 
 static void scan(const struct job *job)
 {
-	engine_pass();
+	for (size_t i = 0; i < job->passes; i++)
+		engine_pass();
 }
 
 static void merge(const struct job *job)
@@ -66,8 +68,8 @@ static void unmerge(const struct job *job)
 }
 
 static struct job jobs[] = {
-	{ "scan", SCANNED, scan, NULL },
-	{ "merge", MERGED, merge, unmerge },
+	{ "scan", SCANNED, PASSES, scan, NULL },
+	{ "merge", MERGED, 1, merge, unmerge },
 };
 
 /* Unique pages that rest, or copies that wait to be merged. */
@@ -131,8 +133,8 @@ static void turn(const struct job *job)
 		e = measure(job);
 		if (*n == 1)
 			alone = e.seconds;
-		report(job, *n, "rate", job->pages / e.seconds, "pages/second");
-		report(job, *n, "cpu", e.cpu * 1e9 / job->pages, "ns/page");
+		report(job, *n, "rate", job->passes * job->pages / e.seconds, "pages/second");
+		report(job, *n, "cpu", e.cpu * 1e9 / job->passes / job->pages, "ns/page");
 		if (*n > 1)
 			report(job, *n, "speedup", alone / e.seconds, "ratio");
 	}
@@ -168,7 +170,7 @@ static void count(const struct job *job)
 		snprintf(name, sizeof(name), "workers.smp%s.%s.%ld", cpus, job->name, *n);
 		mark_begin();
 		job->once(job);
-		mark_end(name, job->pages);
+		mark_end(name, job->passes * job->pages);
 		if (!job->again)
 			continue;
 		job->again(job);
