@@ -4,8 +4,7 @@
  *
  * Frames tell that they are the zero page: it is the one that memory which was only
  * read has. What KSM put there is counted in ksm_zero_pages, in all and by process,
- * until it is written to, unmapped, discarded or unmerged. (A fork is not looked at
- * here: the kernel does not count the child's, and takes them off when it ends.)
+ * until it is written to, unmapped, discarded or unmerged.
  *
  * group: module native
  */
